@@ -40,7 +40,7 @@ psd_status_t ps_hex_read(ps_buffer_t *to, const char *text, psd_error_t *err)
     uint8_t *at = NULL;
 
     if (length % 2 != 0) {
-        return psd_error_set(err, PSD_PROTO, "%zu hexadecimal digits are no whole bytes", length);
+        return psd_error_set(err, PSD_PROTO, "%zu hexadecimal digits are not whole bytes", length);
     }
     if (!ps_buffer_reserve(to, length / 2)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for %zu bytes", length / 2);
@@ -51,8 +51,8 @@ psd_status_t ps_hex_read(ps_buffer_t *to, const char *text, psd_error_t *err)
         int low = digit_of(text[i + 1]);
 
         if (high < 0 || low < 0) {
-            return psd_error_set(err, PSD_PROTO, "\"%.2s\" at %zu is no hexadecimal byte", text + i,
-                                 i);
+            return psd_error_set(err, PSD_PROTO, "\"%.2s\" at %zu is not a hexadecimal byte",
+                                 text + i, i);
         }
         *at++ = (uint8_t)(high << 4 | low);
     }

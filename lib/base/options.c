@@ -370,7 +370,7 @@ psd_status_t ps_opts_read(ps_opts_t *self, int argc, char *const *argv, ps_opts_
         } else if (take_word != NULL) {
             rc = take_word(arg, argv[i], &rest, err);
         } else {
-            rc = psd_error_set(err, PSD_USAGE, "\"%s\" is no option; only options are taken",
+            rc = psd_error_set(err, PSD_USAGE, "\"%s\" is not an option; allowed: options only",
                                argv[i]);
         }
     }

@@ -25,7 +25,7 @@ static const status_row_t UNKNOWN = {
     .code = "E0001",
     .exit_code = 1,
     .text = "unknown status",
-    .hint = "the other side may be newer; bring both sides to one version",
+    .hint = "the other side may be newer; install the same version on both sides",
 };
 
 static const status_row_t *find_row(psd_status_t status)

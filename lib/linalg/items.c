@@ -10,8 +10,8 @@ psd_status_t ps_linalg_check_op(psd_op_t op, psd_error_t *err)
     /* A number of another language may be none of the enumeration's. */
     return (unsigned)op <= PSD_OP_MAX
                ? PSD_OK
-               : psd_error_set(err, PSD_INVALID, "%u is no operation; 0 .. %d are", (unsigned)op,
-                               PSD_OP_MAX);
+               : psd_error_set(err, PSD_INVALID, "%u is not an operation; 0 .. %d are",
+                               (unsigned)op, PSD_OP_MAX);
 }
 
 psd_status_t ps_linalg_check_range(const char *what, size_t first, size_t n, size_t count,

@@ -55,7 +55,7 @@ static psd_status_t check_major(const psd_sparse_t *self, size_t major, psd_erro
                                  self->indices[i], ps_sparse_minor(self));
         }
         if (i > start && self->indices[i] <= self->indices[i - 1]) {
-            return psd_error_set(err, PSD_INVALID, "%s %zu has index %" PRIu64 " behind %" PRIu64,
+            return psd_error_set(err, PSD_INVALID, "%s %zu has index %" PRIu64 " after %" PRIu64,
                                  what, major, self->indices[i], self->indices[i - 1]);
         }
     }
@@ -72,7 +72,7 @@ psd_status_t psd_sparse_view(psd_layout_t layout, size_t rows, size_t cols, cons
     psd_status_t rc = PSD_OK;
 
     if ((unsigned)layout > PSD_CSC) {
-        return psd_error_set(err, PSD_INVALID, "%u is no layout; 0 and 1 are", (unsigned)layout);
+        return psd_error_set(err, PSD_INVALID, "%u is not a layout; 0 and 1 are", (unsigned)layout);
     }
     rc = ps_sparse_new(layout, rows, cols, &self, err);
     if (rc != PSD_OK) {

@@ -146,7 +146,7 @@ psd_status_t psd_sparse_convert(const psd_sparse_t *self, psd_layout_t layout,
     psd_status_t rc = PSD_OK;
 
     if ((unsigned)layout > PSD_CSC) {
-        return psd_error_set(err, PSD_INVALID, "%u is no layout; 0 and 1 are", (unsigned)layout);
+        return psd_error_set(err, PSD_INVALID, "%u is not a layout; 0 and 1 are", (unsigned)layout);
     }
     rc = ps_linalg_begin_sparse(err);
     if (rc != PSD_OK) {

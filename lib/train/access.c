@@ -79,8 +79,7 @@ static bool check_type(psd_trainer_t *self, uint32_t table, bool is_float)
 static void set_missing(psd_trainer_t *self, uint32_t table, uint64_t row)
 {
     set_fault(self, PSD_INVALID,
-              "row %" PRIu64 " of table \"%s\" is read, which the load "
-              "call-back did not ask for",
+              "row %" PRIu64 " of table \"%s\" is read, but the load call-back did not ask for it",
               row, name_of(self, table));
 }
 

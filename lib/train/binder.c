@@ -134,10 +134,10 @@ static inline psd_status_t put_number(ps_type_t type, ps_number_t number, void *
         break;
     }
     if (!isfinite(number.f64) || (type == PS_TYPE_F32 && !isfinite(narrow))) {
-        return psd_error_set(err, PSD_NOT_FINITE,
-                             "the sum of deltas is %g, which is no finite "
-                             "number of the table's type",
-                             number.f64);
+        return psd_error_set(
+            err, PSD_NOT_FINITE,
+            "the sum of deltas is %g, which is not a finite number of the table's type",
+            number.f64);
     }
     return PSD_OK;
 }

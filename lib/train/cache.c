@@ -87,9 +87,9 @@ psd_status_t ps_cache_want_all(ps_cache_t *self, uint32_t table, psd_error_t *er
         return PSD_INVALID;
     }
     if (found->shape.n_rows == 0) {
-        return psd_error_set(err, PSD_INVALID,
-                             "a table of hash keys is wanted whole; allowed: "
-                             "rows of it");
+        return psd_error_set(
+            err, PSD_INVALID,
+            "all rows of a table with hash keys are asked for; allowed: single rows");
     }
     self->n_rows_asked += found->shape.n_rows;
     found->whole = true;

@@ -41,7 +41,7 @@ psd_status_t psd_train_config_begin(psd_train_t *self, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     if (self->phase != PS_TRAIN_NEW) {
-        return psd_error_set(err, PSD_INVALID, "the configuration has begun before");
+        return psd_error_set(err, PSD_INVALID, "the configuration has begun already");
     }
     rc = ps_slice_check(self, err);
     if (rc == PSD_OK) {

@@ -43,10 +43,10 @@ static psd_status_t open_marks(const psd_train_t *self, const psd_table_t *about
     (void)snprintf(replicas, sizeof replicas, "%" PRIu32, level->replicas);
     if (snprintf(name, sizeof name, "%s.first.%s.%s", wish.job, ps_ack_name(level->ack),
                  replicas) >= (int)sizeof name) {
-        return psd_error_set(err, PSD_INVALID,
-                             "job is \"%s\": \"JOB.first.%s.%s\" is no name of "
-                             "a table; allowed: %d letters",
-                             wish.job, ps_ack_name(level->ack), replicas, PS_NAME_MAX);
+        return psd_error_set(
+            err, PSD_INVALID,
+            "job is \"%s\": \"JOB.first.%s.%s\" is not a table name; allowed: %d letters", wish.job,
+            ps_ack_name(level->ack), replicas, PS_NAME_MAX);
     }
     spec = psd_spec_new();
     if (spec == NULL) {
@@ -84,11 +84,11 @@ static psd_status_t begin_table(psd_train_t *self, uint32_t table, psd_error_t *
         rc = psd_push(first->marks, &first->row, 1, &begun, 1, err);
         first->adds = rc == PSD_OK;
     } else if (rc == PSD_OK && mark != DONE) {
-        rc = psd_error_set(err, PSD_FAILED,
-                           "it is not known whether those of worker %" PRIu32
-                           " have come: it ended while it added them; drop table "
-                           "\"%s\" and begin anew",
-                           self->worker, psd_table_name(about));
+        rc = psd_error_set(
+            err, PSD_FAILED,
+            "it is not known whether those of worker %" PRIu32
+            " have arrived: it ended while adding them; drop table \"%s\" and start again",
+            self->worker, psd_table_name(about));
     }
     first->known = rc == PSD_OK;
     return rc;

@@ -33,8 +33,7 @@ static psd_status_t check(const psd_train_t *self, uint32_t table, uint64_t from
 {
     if (self->phase != PS_TRAIN_RUNNING) {
         return psd_error_set(err, PSD_INVALID,
-                             "an intent comes between psd_train_begin and "
-                             "psd_train_end");
+                             "an intent is allowed between psd_train_begin and psd_train_end");
     }
     if (!self->keeps || self->kept.rule.staleness < 0) {
         return psd_error_set(err, PSD_INVALID, "staleness is off; an intent needs a number");

@@ -162,9 +162,7 @@ static psd_status_t check_file(const char *path, psd_error_t *err)
         return PSD_OK;
     }
     return psd_error_set(err, PSD_INVALID,
-                         "%s is no regular file; allowed: one that can be "
-                         "read twice",
-                         path);
+                         "%s is not a regular file; allowed: one that can be read twice", path);
 }
 
 psd_status_t psd_train_load(psd_train_t *self, uint32_t table, const char *path, psd_error_t *err)

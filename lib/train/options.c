@@ -98,7 +98,7 @@ static psd_status_t refuse_key(const char *key, psd_error_t *err)
     for (const ps_opt_t *at = OPTIONS; ok && !ps_opt_is_end(at); at++) {
         ok = ps_buffer_print(&names, "%s%s", at == OPTIONS ? "" : ", ", at->name);
     }
-    return psd_error_set(err, PSD_INVALID, "there is no option \"%.40s\"; allowed: %s", key,
+    return psd_error_set(err, PSD_INVALID, "unknown option \"%.40s\"; allowed: %s", key,
                          ok ? (const char *)names.data : "");
 }
 
@@ -112,7 +112,7 @@ psd_status_t psd_train_set(psd_train_t *self, const char *key, const char *value
         return PSD_CLOSED;
     }
     if (self->phase != PS_TRAIN_NEW) {
-        return psd_error_set(err, PSD_INVALID, "%.40s is set behind psd_train_config_begin", key);
+        return psd_error_set(err, PSD_INVALID, "%.40s is set after psd_train_config_begin", key);
     }
     if (i < 0) {
         return refuse_key(key, err);

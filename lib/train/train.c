@@ -187,7 +187,7 @@ static void give_up(psd_train_t *self)
     ps_train_lock(self);
     if (self->failed == PSD_OK) {
         self->failed = PSD_CLOSED;
-        (void)psd_error_set(self->why, PSD_CLOSED, "the training was destroyed before its end");
+        (void)psd_error_set(self->why, PSD_CLOSED, "the training was destroyed before it ended");
         ps_train_tell(self);
     }
     ps_train_unlock(self);
@@ -384,11 +384,10 @@ psd_status_t psd_train_begin(psd_train_t *self, psd_error_t *err)
 
     if (self->phase != PS_TRAIN_READY) {
         return psd_error_set(err, PSD_INVALID,
-                             "psd_train_begin comes once, behind "
-                             "psd_train_config_end");
+                             "psd_train_begin is called once, after psd_train_config_end");
     }
     if (self->on[PSD_TRAIN_STEP] == NULL) {
-        return psd_error_set(err, PSD_INVALID, "there is no call-back for PSD_TRAIN_STEP");
+        return psd_error_set(err, PSD_INVALID, "no call-back is set for PSD_TRAIN_STEP");
     }
     psd_call_set_timeout_ms(self->call, self->options.timeout_ms);
     psd_call_set_borrow(self->call, true);

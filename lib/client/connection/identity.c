@@ -20,9 +20,9 @@ static void tell(psd_client_t *self, uint32_t table, uint32_t partition)
     }
     self->told_forgotten = true;
     (void)snprintf(text, sizeof text,
-                   "partition %" PRIu32 " of table %s has forgotten this "
-                   "client, for more than limits.sessions came since; it goes "
-                   "on there under a new session",
+                   "partition %" PRIu32
+                   " of table %s evicted this client's session, as more than limits.sessions "
+                   "clients came since; it continues there under a new one",
                    partition, known == NULL ? "?" : known->name);
     self->options.on_wait(self->options.on_wait_user, text);
 }

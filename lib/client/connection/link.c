@@ -66,9 +66,7 @@ static psd_status_t connect_lane(psd_client_t *self, ps_client_link_t *link,
     char endpoint[PS_LINK_ENDPOINT_MAX + 1];
 
     if (path_of(route->ipc) == NULL) {
-        return psd_error_set(err, PSD_CONNECT,
-                             "the node at %s offers no lane, which was asked "
-                             "for",
+        return psd_error_set(err, PSD_CONNECT, "lane was asked for, but the node at %s offers none",
                              ps_route_any(route));
     }
     (void)snprintf(endpoint, sizeof endpoint, "lane://%s.lane", path_of(route->ipc));
@@ -79,7 +77,7 @@ static psd_status_t connect_tcp(psd_client_t *self, ps_client_link_t *link, cons
                                 psd_error_t *err)
 {
     if (route->tcp[0] == '\0') {
-        return psd_error_set(err, PSD_CONNECT, "the node at %s offers no tcp, which was asked for",
+        return psd_error_set(err, PSD_CONNECT, "tcp was asked for, but the node at %s offers none",
                              route->ipc);
     }
     return connect_to(self, link, route->tcp, err);
@@ -89,7 +87,7 @@ static psd_status_t connect_ipc(psd_client_t *self, ps_client_link_t *link, cons
                                 psd_error_t *err)
 {
     if (route->ipc[0] == '\0') {
-        return psd_error_set(err, PSD_CONNECT, "the node at %s offers no ipc, which was asked for",
+        return psd_error_set(err, PSD_CONNECT, "ipc was asked for, but the node at %s offers none",
                              route->tcp);
     }
     return connect_to(self, link, route->ipc, err);

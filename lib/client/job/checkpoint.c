@@ -180,11 +180,12 @@ static psd_status_t choose(const ps_doc_t *list, const char *name, const char **
         }
     }
     if (rc == PSD_OK && *ret_name == NULL) {
-        return name == NULL ? psd_error_set(err, PSD_NO_CHECKPOINT, "there is no whole checkpoint")
-                            : psd_error_set(err, PSD_NO_CHECKPOINT,
-                                            "there is no whole checkpoint \"%s\", nor "
-                                            "one of a series \"%s-1\", \"%s-2\", …",
-                                            name, name, name);
+        return name == NULL
+                   ? psd_error_set(err, PSD_NO_CHECKPOINT, "there is no complete checkpoint")
+                   : psd_error_set(err, PSD_NO_CHECKPOINT,
+                                   "there is no complete checkpoint \"%s\", nor one of a series "
+                                   "\"%s-1\", \"%s-2\", …",
+                                   name, name, name);
     }
     return rc;
 }

@@ -261,7 +261,7 @@ psd_status_t psd_attach(psd_client_t *client, const psd_client_t *joined, psd_er
         return rc;
     }
     if (other == NULL) {
-        return psd_error_set(err, PSD_NOT_JOINED, "the client to attach to is no worker");
+        return psd_error_set(err, PSD_NOT_JOINED, "the client to attach to is not a worker");
     }
     wish.job = joined->worker.job;
     wish.worker = joined->worker.stamp.worker;
@@ -399,7 +399,7 @@ static psd_status_t fail(psd_client_t *client, const char *reason, bool gives_up
     char text[REASON_SIZE];
 
     if (client->worker.beat == NULL) {
-        return psd_error_set(err, PSD_NOT_JOINED, "client is no worker");
+        return psd_error_set(err, PSD_NOT_JOINED, "client is not a worker");
     }
     print_reason(reason, text);
     return ask_to_leave(client, text, gives_up, timeout_ms, err);
@@ -435,7 +435,7 @@ psd_status_t psd_leave(psd_client_t *client, uint32_t timeout_ms, psd_error_t *e
     psd_status_t rc = PSD_OK;
 
     if (client->worker.beat == NULL) {
-        return psd_error_set(err, PSD_NOT_JOINED, "client is no worker");
+        return psd_error_set(err, PSD_NOT_JOINED, "client is not a worker");
     }
     rc = psd_flush(client, timeout_ms, err);
     if (rc != PSD_OK) {

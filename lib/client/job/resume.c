@@ -67,11 +67,10 @@ static psd_status_t check_job(const resume_t *self, psd_error_t *err)
             return PSD_OK;
         }
     }
-    return rc == PSD_OK ? psd_error_set(err, PSD_NO_JOB,
-                                        "it has no job \"%s\": it was not made "
-                                        "of that job",
-                                        self->job)
-                        : rc;
+    return rc == PSD_OK
+               ? psd_error_set(err, PSD_NO_JOB,
+                               "it has no job \"%s\": it was not made with that job", self->job)
+               : rc;
 }
 
 typedef psd_status_t on_table_t(const resume_t *self, const char *table, psd_error_t *err);
@@ -205,10 +204,10 @@ static psd_status_t end_job(const resume_t *self, psd_error_t *err)
     }
     while (rc == PSD_OK && names.size > 0) {
         if (ps_now_ms() >= self->until_ms) {
-            return psd_error_set(err, PSD_DEADLINE,
-                                 "job \"%s\" was stopped; worker %s has "
-                                 "neither ended nor was it declared lost",
-                                 self->job, (const char *)names.data);
+            return psd_error_set(
+                err, PSD_DEADLINE,
+                "job \"%s\" was stopped; worker %s neither ended nor was declared lost", self->job,
+                (const char *)names.data);
         }
         ps_wait_ms(self->client, PS_CHECKPOINT_LOOK_MS);
         rc = look_at_job(self, &runs, &names, err);

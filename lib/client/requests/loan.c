@@ -117,7 +117,7 @@ void ps_loan_call_in(psd_client_t *client, ps_slice_request_t *request)
             wait_for_holders(client, payload, known);
         }
     } else {
-        ps_client_break(client, PSD_NOMEM, "no memory to keep a push that nobody waits for");
+        ps_client_break(client, PSD_NOMEM, "no memory to keep a push without a ticket");
         wait_for_holders(client, payload, known);
         payload->keys.size = payload->index.size = 0;
         payload->n_spans = 0;

@@ -9,7 +9,7 @@ psd_status_t ps_worker_check(const psd_client_t *client, psd_error_t *err)
     const ps_client_worker_t *self = &client->worker;
 
     if (self->beat == NULL) {
-        return psd_error_set(err, PSD_NOT_JOINED, "client is no worker");
+        return psd_error_set(err, PSD_NOT_JOINED, "client is not a worker");
     }
     if (self->ended != PSD_OK && self->ended != PSD_ROWS_LOST) {
         return psd_error_set(err, self->ended, "worker %" PRIu32 " of job \"%s\": %s",

@@ -171,7 +171,8 @@ static void take_values(psd_client_t *client, ps_slice_request_t *self, const ps
         return;
     }
     if (!values_fit(self, &got, n_done, payload)) {
-        ps_slice_request_end(client, self, PSD_PROTO, "the values sent are not those asked for");
+        ps_slice_request_end(client, self, PSD_PROTO,
+                             "the values received are not those asked for");
         return;
     }
     rc = keep_values(self, message, &got, payload);

@@ -129,7 +129,7 @@ static psd_status_t check_clock(const ps_call_t *call, psd_error_t *err)
         return PSD_OK;
     }
     if (call->kind != PS_REQUEST_PUSH) {
-        return psd_error_set(err, PSD_INVALID, "a %s ends no clock; allowed: pushes",
+        return psd_error_set(err, PSD_INVALID, "a %s cannot end a clock; allowed: pushes",
                              call->kind == PS_REQUEST_PULL ? "pull" : "pushpull");
     }
     if (awaits_values(client)) {

@@ -33,8 +33,7 @@ static psd_status_t check(psd_seen_t *self, const psd_table_t *table, psd_error_
 
     if (!table->spec.versions) {
         return psd_error_set(err, PSD_UNSUPPORTED,
-                             "it keeps no versions; it has to be created with "
-                             "versions true");
+                             "it keeps no versions; create it with versions true");
     }
     if (table->spec.n_col_slices > 1) {
         return psd_error_set(err, PSD_UNSUPPORTED, "its rows are split by columns");

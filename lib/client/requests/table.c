@@ -265,10 +265,10 @@ static psd_status_t check_agrees(const psd_table_t *self, const psd_spec_t *spec
     }
     for (size_t i = 0; i < N; i++) {
         if (strcmp(texts[0][i], texts[1][i]) != 0) {
-            return psd_error_set(err, PSD_TABLE_EXISTS,
-                                 "table \"%s\" exists with %s %s, not %s; drop it, or take "
-                                 "another name",
-                                 self->spec.name, what[i], texts[0][i], texts[1][i]);
+            return psd_error_set(
+                err, PSD_TABLE_EXISTS,
+                "table \"%s\" exists with %s %s, not %s; drop it, or choose another name",
+                self->spec.name, what[i], texts[0][i], texts[1][i]);
         }
     }
     return PSD_OK;

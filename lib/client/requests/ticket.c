@@ -49,7 +49,7 @@ psd_status_t ps_ticket_new(psd_client_t *client, uint32_t timeout_ms, ps_ticket_
         self = add_place(client);
     }
     if (self == NULL && client->n_tickets >= PS_TICKET_PLACE_MASK) {
-        return psd_error_set(err, PSD_LIMIT, "%zu tickets are still to be waited for",
+        return psd_error_set(err, PSD_LIMIT, "%zu tickets are pending; wait for some first",
                              client->n_tickets);
     }
     if (self == NULL) {

@@ -94,9 +94,7 @@ psd_status_t ps_ticket_wait(psd_client_t *client, ps_ticket_t *self, uint64_t wa
 static psd_status_t no_ticket(psd_ticket_t ticket, psd_error_t *err)
 {
     return psd_error_set(err, PSD_INVALID,
-                         "ticket %" PRIu64 " is not one of this client's that "
-                         "is still to be waited for",
-                         ticket);
+                         "ticket %" PRIu64 " is not a pending ticket of this client", ticket);
 }
 
 psd_status_t psd_wait(psd_client_t *client, psd_ticket_t ticket, uint32_t timeout_ms,
@@ -174,7 +172,7 @@ static const char *any_reason(const psd_client_t *client, char ret_text[PS_TEXT_
             return ps_slice_request_reason(client, request, ret_text);
         }
     }
-    return "they wait for their turn";
+    return "they are queued";
 }
 
 psd_status_t psd_flush(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)

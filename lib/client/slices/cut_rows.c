@@ -147,9 +147,8 @@ static psd_status_t make_gathered(const ps_table_spec_t *spec, const psd_select_
 
     if (n > UINT32_MAX) {
         return psd_error_set(err, PSD_LIMIT,
-                             "%zu rows that do not lie together; allowed: "
-                             "%" PRIu32 " in one call",
-                             n, UINT32_MAX);
+                             "%zu rows that are not adjacent; allowed: %" PRIu32 " in one call", n,
+                             UINT32_MAX);
     }
     slice_of = ps_alloc_raw(n, sizeof *slice_of);
     ends = ps_alloc(n_slices, sizeof *ends);

@@ -116,7 +116,7 @@ static psd_status_t check_rows(psd_select_t *self, const ps_table_spec_t *spec, 
 
         if (self->n_rows > 0 && last < self->first_row) {
             return psd_error_set(err, PSD_RANGE,
-                                 "%zu rows from row %" PRIu64 " on end behind the greatest row",
+                                 "%zu rows from row %" PRIu64 " on end past the greatest row",
                                  self->n_rows, self->first_row);
         }
         if (self->n_rows > 0 && is_range && last >= spec->n_rows) {
@@ -190,7 +190,7 @@ static psd_status_t check_entries(const psd_select_t *self, const ps_table_spec_
         }
         if (i > 0 && cols[i] <= cols[i - 1]) {
             return psd_error_set(err, PSD_SHAPE,
-                                 "row %" PRIu64 ": column %" PRIu32 " stands behind column %" PRIu32
+                                 "row %" PRIu64 ": column %" PRIu32 " comes after column %" PRIu32
                                  "; allowed: ascending",
                                  ps_select_row(self, row), cols[i], cols[i - 1]);
         }
@@ -310,10 +310,10 @@ psd_status_t ps_select_check(const psd_select_t *self, const ps_table_spec_t *sp
     psd_status_t rc = ps_select_check_places(self, spec, &plain, err);
 
     if (rc == PSD_OK && plain.all_rows) {
-        return psd_error_set(err, PSD_INVALID,
-                             "table \"%s\" has hash keys: which rows are all "
-                             "is known to the server only; use psd_fetch",
-                             spec->name);
+        return psd_error_set(
+            err, PSD_INVALID,
+            "table \"%s\" has hash keys: only the server knows all of its rows; use psd_fetch",
+            spec->name);
     }
     if (rc == PSD_OK) {
         rc = plain.counts == NULL ? check_dense_shape(&plain, spec, n_values, err)

@@ -443,7 +443,7 @@ psd_status_t ps_sparsify_push(ps_sparsify_t *self, const ps_filter_t *filter,
 psd_status_t ps_sparsify_rest(ps_sparsify_t *self, ps_thinned_t *ret_thinned, psd_error_t *err)
 {
     if (!make_out(self, self->n_places)) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for what is held back");
+        return psd_error_set(err, PSD_NOMEM, "no memory for the values held back");
     }
     forget_before(self);
     for (size_t place = 0; place < self->n_places; place++) {

@@ -80,7 +80,7 @@ static psd_status_t add_directory(ps_inputs_t *self, const char *directory, psd_
     }
     free(entries);
     if (rc == PSD_OK && self->n == before) {
-        return psd_error_set(err, PSD_INVALID, "there is no file in %s", directory);
+        return psd_error_set(err, PSD_INVALID, "%s has no files", directory);
     }
     return rc;
 }
@@ -108,8 +108,8 @@ static psd_status_t add_pattern(ps_inputs_t *self, const char *pattern, psd_erro
     }
     globfree(&found);
     if (code == GLOB_NOMATCH) {
-        return psd_error_set(err, PSD_INVALID, "%s is no file, and no pattern that matches one",
-                             pattern);
+        return psd_error_set(err, PSD_INVALID,
+                             "%s is neither a file nor a pattern that matches one", pattern);
     }
     return code == GLOB_NOSPACE
                ? psd_error_set(err, PSD_NOMEM, "no memory for what %s matches", pattern)

@@ -389,7 +389,7 @@ static psd_status_t begin_making(ps_parse_cache_t *self, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     if (lstat(self->path, &there) == 0 && !S_ISREG(there.st_mode)) {
-        return psd_error_set(err, PSD_INVALID, "%s is no file", self->path);
+        return psd_error_set(err, PSD_INVALID, "%s is not a file", self->path);
     }
     if (stat(self->source, &source) == 0) { /* who may not read that … */
         mode |= source.st_mode & (source.st_gid == getegid() ? 0044 : 0004);

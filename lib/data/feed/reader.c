@@ -218,10 +218,9 @@ static psd_status_t name_guess(const psd_reader_t *self, psd_status_t why, psd_e
     if (self->options.format != NULL || why != PSD_INVALID) {
         return why;
     }
-    printed = ps_buffer_print(&text,
-                              "%s; the format was guessed as %s: name it if it "
-                              "is another one",
-                              psd_error_text(err), self->parser.format->name);
+    printed =
+        ps_buffer_print(&text, "%s; the format was guessed as %s; if it is another one, name it",
+                        psd_error_text(err), self->parser.format->name);
     psd_error_clear(err);
     return printed ? psd_error_set(err, why, "%s", (const char *)text.data)
                    : psd_error_set(err, PSD_NOMEM, "no memory for what is wrong");

@@ -36,10 +36,8 @@ static psd_status_t refuse_line(const char *path, ps_line_t text, const char *li
     for (const char *at = text.text; at < line; at++) {
         number += *at == '\n';
     }
-    return psd_error_set(err, PSD_INVALID,
-                         "%s:%zu: \"%s…\" is not %s: name the format that it "
-                         "has",
-                         path, number, ps_sample_word(ps_skip_blanks(line)), what);
+    return psd_error_set(err, PSD_INVALID, "%s:%zu: \"%s…\" is not %s: name its format", path,
+                         number, ps_sample_word(ps_skip_blanks(line)), what);
 }
 
 static bool has_numbers_only(ps_line_t text)
@@ -65,13 +63,12 @@ static psd_status_t refuse_format(const char *path, ps_line_t text, psd_error_t 
     char what[160];
 
     if (is_blank(text)) {
-        (void)snprintf(what, sizeof what, "there is nothing on them");
+        (void)snprintf(what, sizeof what, "they are empty");
     } else if (nearest == NULL && has_numbers_only(text)) {
         (void)snprintf(what, sizeof what,
-                       "there are numbers alone on them, as on libsvm lines "
-                       "without features");
+                       "they have only numbers, like libsvm lines without features");
     } else if (nearest == NULL) {
-        (void)snprintf(what, sizeof what, "as \"%s…\" none begins",
+        (void)snprintf(what, sizeof what, "no format begins like \"%s…\"",
                        ps_sample_word(ps_skip_blanks(text.text)));
     } else if (other.text != NULL && 2 * n_fit >= n_lines) {
         (void)snprintf(what, sizeof what, "%s, guessed by only %zu of the first %zu lines",
@@ -83,9 +80,8 @@ static psd_status_t refuse_format(const char *path, ps_line_t text, psd_error_t 
                        other.text == NULL ? "" : ps_sample_word(ps_skip_blanks(other.text)));
     }
     return psd_error_set(err, PSD_INVALID,
-                         "%s: its first lines are of no format that is known "
-                         "(%s); name the one that it has",
-                         path, what);
+                         "%s: its first lines match no known format (%s); name its format", path,
+                         what);
 }
 
 /* A line may look like a format and be invalid: a guessed format needs at least
@@ -121,9 +117,8 @@ static psd_status_t try_lines(const ps_parser_t *parser, const char *path, ps_li
     }
     return first == 0 ? PSD_OK
                       : psd_error_set(err, PSD_INVALID,
-                                      "%s: its first lines look like %s, but none of "
-                                      "them is a sample (line %zu: %s); name the "
-                                      "format that it has",
+                                      "%s: its first lines look like %s, but none of them is a "
+                                      "sample (line %zu: %s); name its format",
                                       path, parser->format->name, first, psd_error_text(why));
 }
 
@@ -221,8 +216,7 @@ psd_status_t ps_reader_look_for_feed(psd_reader_t *self, psd_error_t *err)
 static psd_status_t refuse_rows(const psd_reader_t *self, psd_error_t *err)
 {
     return psd_error_set(err, PSD_INVALID,
-                         "rows are wanted by number, of which %s files do not "
-                         "say where they are",
+                         "rows are asked for by number, but %s files do not say where they are",
                          self->parser.format->name);
 }
 

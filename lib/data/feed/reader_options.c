@@ -101,7 +101,7 @@ psd_status_t psd_reader_options_set_entries(psd_reader_options_t *self, psd_entr
     psd_error_clear(err);
     /* A number of another language may be none of the enumeration's. */
     if ((unsigned)entries > PSD_ENTRIES_DENSE) {
-        return psd_error_set(err, PSD_INVALID, "%u is no kind of entries; 0, 1 and 2 are",
+        return psd_error_set(err, PSD_INVALID, "%u is not a kind of entries; 0, 1 and 2 are",
                              (unsigned)entries);
     }
     self->parser.entries = entries;
@@ -188,8 +188,8 @@ psd_status_t psd_reader_options_set_rows(psd_reader_options_t *self, uint64_t fi
 {
     psd_error_clear(err);
     if (first >= end) {
-        return psd_error_set(err, PSD_INVALID, "rows from %" PRIu64 " to in front of %" PRIu64,
-                             first, end);
+        return psd_error_set(err, PSD_INVALID, "rows from %" PRIu64 " up to before %" PRIu64, first,
+                             end);
     }
     self->parser.first = first;
     self->parser.end = end;

@@ -132,7 +132,7 @@ static psd_status_t add_word(psd_vocabulary_t *self, const char *word, size_t si
     }
     slot = find_slot(self, word, size);
     if (self->slots[slot] != 0) {
-        return psd_error_set(err, PSD_INVALID, "its word stands on line %" PRIu32 " already",
+        return psd_error_set(err, PSD_INVALID, "its word is on line %" PRIu32 " already",
                              self->slots[slot]);
     }
     self->starts[self->n] = self->text.size;

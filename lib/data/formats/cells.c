@@ -79,7 +79,7 @@ psd_status_t ps_cells_word(ps_cells_t *self, const char *separators, char ret_wo
         }
         if (c == '\0' || n + 1 >= PS_WORD_SIZE) {
             return psd_error_set(err, PSD_INVALID, "%s:%" PRIu64 ": %s", self->path, self->line,
-                                 c == '\0' ? "a byte 0; the file is no text"
+                                 c == '\0' ? "a byte 0; the file is not text"
                                            : "a word of more than 62 bytes");
         }
         ret_word[n++] = (char)c;
@@ -164,7 +164,7 @@ static psd_status_t read_pair(ps_cells_t *self, uint64_t row, char *word, int64_
     psd_status_t rc = PSD_OK;
 
     if (colon == NULL) {
-        return psd_error_set(err, PSD_INVALID, "%s:%" PRIu64 ": \"%s\" is no COLUMN:VALUE",
+        return psd_error_set(err, PSD_INVALID, "%s:%" PRIu64 ": \"%s\" is not COLUMN:VALUE",
                              self->path, self->line, word);
     }
     *colon = '\0';
@@ -174,8 +174,8 @@ static psd_status_t read_pair(ps_cells_t *self, uint64_t row, char *word, int64_
     }
     if ((int64_t)col <= *last) {
         return psd_error_set(err, PSD_INVALID,
-                             "%s:%" PRIu64 ": column %" PRIu32 " behind column %" PRId64
-                             "; the columns of a row ascend",
+                             "%s:%" PRIu64 ": column %" PRIu32 " after column %" PRId64
+                             "; columns of a row must ascend",
                              self->path, self->line, col, *last);
     }
     *last = col;

@@ -43,7 +43,8 @@ psd_status_t ps_sample_format_find(const char *name, const ps_sample_format_t **
             size += length + 1;
         }
     }
-    return psd_error_set(err, PSD_INVALID, "format \"%.40s\" is none of auto%s", name, names);
+    return psd_error_set(err, PSD_INVALID, "unknown format \"%.40s\"; allowed: auto%s", name,
+                         names);
 }
 
 const ps_sample_format_t *ps_sample_format_at(size_t i)
@@ -190,7 +191,7 @@ bool ps_sample_is_count(float value)
 
 psd_status_t ps_sample_refuse_count(float value, psd_error_t *err)
 {
-    return psd_error_set(err, PSD_INVALID, "value %g is no count, a whole number 1 .. %" PRIu32,
+    return psd_error_set(err, PSD_INVALID, "value %g is not a count, a whole number 1 .. %" PRIu32,
                          (double)value, PS_COUNT_MAX);
 }
 

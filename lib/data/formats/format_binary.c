@@ -255,7 +255,7 @@ static psd_status_t go_to(matrix_t *self, uint64_t first, uint64_t end, psd_erro
     memcpy(&self->next, bytes, OFFSET_SIZE);
     if (self->next > UINT64_MAX / 16) {
         return psd_error_set(err, PSD_DAMAGED,
-                             "%s: row %" PRIu64 " begins behind %" PRIu64 " entries",
+                             "%s: row %" PRIu64 " begins after %" PRIu64 " entries",
                              self->offsets.path, first, self->next);
     }
     ps_dump_go(&self->keys, self->next * self->info.index_size, UINT64_MAX);
@@ -285,8 +285,8 @@ static psd_status_t bound(matrix_t *self, uint64_t end, psd_error_t *err)
     memcpy(&last, bytes, OFFSET_SIZE);
     if (last < self->next || last > UINT64_MAX / 16) {
         return psd_error_set(err, PSD_DAMAGED,
-                             "%s: rows before %" PRIu64 " end behind %" PRIu64
-                             " entries, and begin behind %" PRIu64,
+                             "%s: rows before %" PRIu64 " end after %" PRIu64
+                             " entries, and begin after %" PRIu64,
                              offsets.path, end, last, self->next);
     }
     self->keys.end = last * self->info.index_size;
@@ -374,8 +374,8 @@ static psd_status_t row_size(matrix_t *self, uint64_t row, size_t *ret_n, psd_er
     memcpy(&end, bytes, OFFSET_SIZE);
     if (end < self->next || end - self->next > ROW_MAX) {
         return psd_error_set(err, PSD_DAMAGED,
-                             "%s: row %" PRIu64 " begins behind %" PRIu64
-                             " entries and ends behind %" PRIu64 "; rows of 0 .. %" PRIu64
+                             "%s: row %" PRIu64 " begins after %" PRIu64
+                             " entries and ends after %" PRIu64 "; rows of 0 .. %" PRIu64
                              " are allowed",
                              self->offsets.path, row, self->next, end, ROW_MAX);
     }

@@ -99,7 +99,7 @@ static psd_status_t parse(const ps_parser_t *parser, ps_line_t line, psd_samples
         return ps_sample_refuse(at, "a label, a finite number", err);
     }
     if (*end != '\t') {
-        return psd_error_set(err, PSD_INVALID, "it has no tab behind its label");
+        return psd_error_set(err, PSD_INVALID, "it has no tab after its label");
     }
     ps_samples_begin(samples, label > 0 ? 1 : -1);
     at = next_column(end);

@@ -179,8 +179,8 @@ static psd_status_t print(const psd_samples_t *samples, size_t i, ps_printed_t *
     }
     if (before->any && end - first != before->columns) {
         return psd_error_set(err, PSD_INVALID,
-                             "a sample of %zu values behind some of %zu; csv "
-                             "lines have as many columns each",
+                             "a sample of %zu values after samples of %zu; all csv lines have the "
+                             "same number of columns",
                              end - first, before->columns);
     }
     before->any = true;

@@ -123,10 +123,10 @@ static psd_status_t open_array(array_t *self, const char *path, psd_error_t *err
         return rc;
     }
     if (!knows(path, head, size)) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s is no idx file: it does not begin with 0, 0, a "
-                             "type and a count of dimensions",
-                             path);
+        return psd_error_set(
+            err, PSD_INVALID,
+            "%s is not an idx file: it does not begin with 0, 0, a type and a count of dimensions",
+            path);
     }
     self->type = head[2];
     self->width = width_of(self->type);
@@ -180,9 +180,8 @@ static psd_status_t find_labels(const char *path, char ret_path[PATH_MAX], psd_e
     memcpy(ret_path, path, length + 1);
     if (!put_word(ret_path + start, PATH_MAX - start, "images", "labels")) {
         return psd_error_set(err, PSD_INVALID,
-                             "%s: which file has its labels is not known, for "
-                             "its name is without \"images\"; name it, or say "
-                             "\"" UNLABELLED "\"",
+                             "%s: the file of its labels is not known, as its name has no "
+                             "\"images\"; name the file, or say \"" UNLABELLED "\"",
                              path);
     }
     (void)put_word(ret_path + start, PATH_MAX - start, "idx3", "idx1");
@@ -195,8 +194,8 @@ static psd_status_t find_labels(const char *path, char ret_path[PATH_MAX], psd_e
     return find_packed(ret_path, PATH_MAX, length)
                ? PSD_OK
                : psd_error_set(err, PSD_INVALID,
-                               "%s: there are no labels %s beside it; name "
-                               "their file, or say \"" UNLABELLED "\"",
+                               "%s: there is no file of labels %s beside it; name the file, or say "
+                               "\"" UNLABELLED "\"",
                                path, ret_path);
 }
 
@@ -345,7 +344,7 @@ static psd_status_t take_label(ps_feed_t *self, float *ret_label, psd_error_t *e
     }
     rc = ps_window_take(&self->labels.window, self->labels.width, &bytes, err);
     if (rc == PSD_OK && !take_numbers(&self->labels, bytes, 1, ret_label)) {
-        return psd_error_set(err, PSD_INVALID, "%s: byte %" PRIu64 ": a label that is not finite",
+        return psd_error_set(err, PSD_INVALID, "%s: byte %" PRIu64 ": a label is not finite",
                              ps_source_path(self->labels.window.source),
                              self->labels.window.offset - self->labels.width);
     }

@@ -48,8 +48,8 @@ static psd_status_t take_pairs(const ps_parser_t *parser, const char *at, psd_sa
         }
         if (key >= n_words) {
             return psd_error_set(err, PSD_INVALID,
-                                 "word %" PRIu64 " is none of the vocabulary's "
-                                 "%" PRIu64 ", which count from 0",
+                                 "word %" PRIu64 " is not in the vocabulary of %" PRIu64
+                                 " words, numbered from 0",
                                  key, n_words);
         }
         ps_samples_add(samples, key, value);

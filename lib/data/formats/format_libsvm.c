@@ -65,7 +65,7 @@ static psd_status_t take_entries(const char *at, psd_samples_t *samples, psd_err
         }
         if (keys[n] < last) {
             return psd_error_set(err, PSD_INVALID,
-                                 "key %" PRIu64 " stands behind %" PRIu64 "; keys of a line ascend",
+                                 "key %" PRIu64 " after %" PRIu64 "; keys of a line must ascend",
                                  keys[n], last);
         }
         last = keys[n++];
@@ -165,7 +165,8 @@ static psd_status_t print(const psd_samples_t *samples, size_t i, ps_printed_t *
          e++) {
         if (samples->keys[e] < last) {
             return psd_error_set(err, PSD_INVALID,
-                                 "key %" PRIu64 " behind %" PRIu64 "; keys of libsvm lines ascend",
+                                 "key %" PRIu64 " after %" PRIu64
+                                 "; keys of libsvm lines must ascend",
                                  samples->keys[e], last);
         }
         last = samples->keys[e];

@@ -46,9 +46,8 @@ static psd_status_t check_plain(const char *path, psd_error_t *err)
 
     return plain ? PSD_OK
                  : psd_error_set(err, PSD_INVALID,
-                                 "%s is no plain file: records are looked at "
-                                 "before they are read, which pipes are but "
-                                 "once; write it into a file",
+                                 "%s is not a regular file: records are read twice, and a pipe can "
+                                 "be read only once; write it to a file",
                                  path);
 }
 

@@ -259,10 +259,10 @@ static psd_status_t check_sample(const psd_samples_t *samples, size_t i, ps_prin
         return psd_error_set(err, PSD_INVALID, "a sample without entries; ps lines have some");
     }
     if (before->any && labelled != before->labelled) {
-        return psd_error_set(err, PSD_INVALID,
-                             "a sample %s a label behind some %s; in ps files "
-                             "all have one or none has",
-                             labelled ? "with" : "without", labelled ? "without" : "with");
+        return psd_error_set(
+            err, PSD_INVALID,
+            "a sample %s a label after samples %s; in ps files all have one or none has",
+            labelled ? "with" : "without", labelled ? "without" : "with");
     }
     before->any = true;
     before->labelled = labelled;

@@ -78,7 +78,7 @@ static psd_status_t parse(const ps_parser_t *parser, ps_line_t line, psd_samples
     at = ps_skip_blanks(end);
     end = ps_number_u64(at, &number);
     if (end == NULL || *ps_skip_blanks(end) != '|') {
-        return ps_sample_refuse(at, "the number of the line, and a bar behind it", err);
+        return ps_sample_refuse(at, "the number of the line, and a bar after it", err);
     }
     ps_samples_begin(samples, label > 0 ? 1 : -1);
     for (at = ps_skip_blanks(ps_skip_blanks(end) + 1); *at != '\n'; at = ps_skip_blanks(end)) {

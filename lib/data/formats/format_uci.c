@@ -128,7 +128,7 @@ static psd_status_t take_entry(const ps_feed_t *self, const char *text, entry_t 
     }
     if (v[0] - 1 < self->last) {
         return psd_error_set(err, PSD_INVALID,
-                             "document %" PRIu64 " behind %" PRIu64 "; documents ascend", v[0],
+                             "document %" PRIu64 " after %" PRIu64 "; documents must ascend", v[0],
                              self->last + 1);
     }
     *ret_entry = (entry_t){v[0] - 1, v[1] - 1, (float)v[2]};
@@ -223,7 +223,7 @@ static psd_status_t read_head(ps_feed_t *self, psd_error_t *err)
             return rc;
         }
         if (line.text == NULL || !take_alone(line.text, &self->head[i])) {
-            return psd_error_set(err, PSD_INVALID, "%s: line %d is not how many %s there are",
+            return psd_error_set(err, PSD_INVALID, "%s: line %d is not the number of %s",
                                  ps_source_path(self->lines.source), i + 1, names[i]);
         }
     }

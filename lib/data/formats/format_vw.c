@@ -99,10 +99,10 @@ static psd_status_t take_label_words(const char *at, const char *end, psd_sample
         }
         if (stop > at) {
             if (n == LABEL_WORDS || !read_word(at, stop, &words[n])) {
-                return psd_error_set(err, PSD_INVALID,
-                                     "\"%s\" is no label, weight or initial "
-                                     "prediction (up to three numbers)",
-                                     ps_sample_word(at));
+                return psd_error_set(
+                    err, PSD_INVALID,
+                    "\"%s\" is not a label, weight or initial prediction (up to three numbers)",
+                    ps_sample_word(at));
             }
             n++;
         }
@@ -343,9 +343,9 @@ static psd_status_t print_head(const psd_samples_t *samples, size_t i, ps_buffer
     bool room = true;
 
     if (isnan(samples->labels[i]) && has_weight) {
-        return psd_error_set(err, PSD_INVALID,
-                             "a weight or an initial prediction without a "
-                             "label; in vw lines they stand behind one");
+        return psd_error_set(
+            err, PSD_INVALID,
+            "a weight or an initial prediction without a label; in vw lines they follow one");
     }
     for (size_t k = 0; k < tag_size; k++) {
         if (tag[k] == ' ' || tag[k] == '\t' || tag[k] == '|' || tag[k] == '\n' || tag[k] == '\r') {

@@ -71,11 +71,11 @@ static void skip_mark(ps_line_t *line)
 
 static psd_status_t too_long(const ps_lines_t *self, psd_error_t *err)
 {
-    return psd_error_set(err, PSD_INVALID,
-                         "%s: a line at byte %" PRIu64
-                         " is longer than %zu bytes; this is no text, or of "
-                         "lines that nobody meant",
-                         ps_source_path(self->source), self->offset, PS_LINE_MAX);
+    return psd_error_set(
+        err, PSD_INVALID,
+        "%s: a line at byte %" PRIu64
+        " is longer than %zu bytes; the file is not text, or its lines are not meant as such",
+        ps_source_path(self->source), self->offset, PS_LINE_MAX);
 }
 
 /* The next line, whichever share it belongs to. */

@@ -205,9 +205,7 @@ psd_status_t ps_matrix_names_find(ps_matrix_names_t *ret_names, const char *path
     psd_status_t rc = PSD_OK;
 
     if (!ps_matrix_names_end(path, ".info")) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s: of binary files, name the one that ends with "
-                             ".info",
+        return psd_error_set(err, PSD_INVALID, "%s: name the binary file that ends with .info",
                              path);
     }
     rc = find(&self, path, err);

@@ -58,7 +58,7 @@ static psd_status_t say_why_not(const budget_t *budget, const ProtobufCMessageDe
                                "a message %s of %zu bytes takes more than %zu "
                                "of memory, as only empty groups do",
                                schema->short_name, size, budget_of(size))
-               : psd_error_set(err, PSD_INVALID, "it is no message %s", schema->short_name);
+               : psd_error_set(err, PSD_INVALID, "it is not a message %s", schema->short_name);
 }
 
 ProtobufCMessage *ps_proto_unpack(const ProtobufCMessageDescriptor *schema, ps_bytes_t message,

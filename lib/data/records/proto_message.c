@@ -262,7 +262,7 @@ psd_status_t ps_proto_info_look(ps_proto_info_t *ret_info, ps_bytes_t message, p
     psd_status_t rc = PSD_OK;
 
     if (!find_schema(message, &info)) {
-        return psd_error_set(err, PSD_INVALID, "the first record is no message of protobuf");
+        return psd_error_set(err, PSD_INVALID, "the first record is not a protobuf message");
     }
     if (!info.is_info) {
         rc = look_at_sample(&info, message, err);

@@ -44,8 +44,7 @@ psd_status_t ps_records_open(ps_records_t *ret_records, const char *path, psd_er
     }
     if (rc == PSD_OK && size > 0 && !ps_records_know(head, size)) {
         rc = psd_error_set(err, PSD_INVALID,
-                           "%s is no file of records: it does not begin with "
-                           "their magic number",
+                           "%s is not a file of records: it does not begin with their magic number",
                            path);
     }
     if (rc != PSD_OK) {
@@ -86,7 +85,7 @@ static psd_status_t take_head(ps_records_t *self, head_t *ret_head, bool *ret_en
     if (read_u32(bytes) != MAGIC || ret_head->size > PS_STRETCH_MAX ||
         ret_head->packed > PS_STRETCH_MAX) {
         return psd_error_set(err, PSD_DAMAGED,
-                             "%s: byte %" PRIu64 ": no head of a record of at most %zu bytes",
+                             "%s: byte %" PRIu64 ": not the head of a record of at most %zu bytes",
                              ps_source_path(self->window.source), self->given, PS_STRETCH_MAX);
     }
     return PSD_OK;

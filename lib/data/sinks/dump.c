@@ -35,7 +35,7 @@ psd_status_t ps_dump_open(ps_dump_t *ret_dump, const char *path, psd_error_t *er
         return set_errno("open", path, err);
     }
     if (!S_ISREG(about.st_mode)) {
-        return psd_error_set(err, PSD_INVALID, "%s is no plain file", path);
+        return psd_error_set(err, PSD_INVALID, "%s is not a regular file", path);
     }
     self.size = (uint64_t)about.st_size;
     *ret_dump = self;
@@ -105,8 +105,8 @@ psd_status_t ps_dump_take(ps_dump_t *self, size_t size, const uint8_t **ret_byte
         /* Before memory is asked for: is so much there? */
         if (self->offset > self->size || size > self->size - self->offset) {
             return psd_error_set(err, PSD_DAMAGED,
-                                 "%s ends early: %zu bytes are wanted from "
-                                 "byte %" PRIu64 " on, of %" PRIu64,
+                                 "%s ends early: %zu bytes are needed from byte %" PRIu64
+                                 " on, of %" PRIu64,
                                  self->path, size, self->offset, self->size);
         }
         rc = make_room(self, size, err);

@@ -202,15 +202,14 @@ static psd_status_t refuse_old(const char *name, psd_error_t *err)
     if (rc == PSD_OK) {
         (void)snprintf(path, sizeof path, "%s.info", old.names[0]);
     } else if (rc != PSD_INVALID) {
-        return psd_error_wrap(err, rc, "what is there of %s", name);
+        return psd_error_wrap(err, rc, "look for files of %s", name);
     }
     /* Labels may be there alone. */
     if (access(path, F_OK) == 0) {
         psd_error_clear(err);
         return psd_error_set(err, PSD_INVALID,
-                             "%s is there: binary files are not written over, "
-                             "for those of its groups that the new ones lack "
-                             "would stay; remove them first",
+                             "%s exists: binary files are not overwritten, as files of groups that "
+                             "the new data lacks would remain; remove them first",
                              path);
     }
     psd_error_clear(err);
@@ -231,9 +230,8 @@ static psd_status_t open_sink(const char *path, ps_sink_t **ret_sink, psd_error_
     }
     if (ps_matrix_names_is_part(path)) {
         return psd_error_set(err, PSD_INVALID,
-                             "%s: a name that ends with .y, .X or a dot and a "
-                             "whole number is read as a part of the data set "
-                             "in front of the dot; give another NAME",
+                             "%s: a name that ends with .y, .X or a dot and a whole number is read "
+                             "as a part of the data set before the dot; give another NAME",
                              path);
     }
     rc = refuse_old(path, err);

@@ -115,10 +115,9 @@ static psd_status_t check(const ps_sink_t *self, const psd_samples_t *samples, s
         }
     }
     if (self->schema == PS_PROTO_INSTANCE && samples->entries == PSD_ENTRIES_DENSE && n > 1) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%zu dense groups, which messages Instance do not "
-                             "tell apart: they can be merged",
-                             n);
+        return psd_error_set(
+            err, PSD_INVALID,
+            "%zu dense groups, which messages Instance cannot tell apart: they can be merged", n);
     }
     return PSD_OK;
 }
@@ -191,8 +190,8 @@ static psd_status_t check_ranges(const ps_sink_t *self, psd_error_t *err)
                 info->ranges[b].begin < info->ranges[a].end) {
                 return psd_error_set(err, PSD_INVALID,
                                      "%s: keys of the groups %" PRId64 " and %" PRId64
-                                     " lie between each other, by which messages Instance tell "
-                                     "groups apart: they can be merged",
+                                     " overlap, but messages Instance tell groups apart by their "
+                                     "keys: they can be merged",
                                      self->path, info->ranges[a].group, info->ranges[b].group);
             }
         }

@@ -121,7 +121,7 @@ static psd_status_t check_whole(const ps_sample_format_t *format, const psd_samp
         what = "a label";
     }
     if (what != NULL) {
-        return psd_error_set(err, PSD_INVALID, "a sample with %s, for which %s has no place", what,
+        return psd_error_set(err, PSD_INVALID, "a sample with %s, which %s cannot hold", what,
                              format->name);
     }
     return PSD_OK;

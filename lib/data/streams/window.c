@@ -78,8 +78,7 @@ static psd_status_t ends_early(const ps_byte_window_t *self, size_t size, uint64
                                psd_error_t *err)
 {
     return psd_error_set(err, PSD_DAMAGED,
-                         "%s ends early: behind byte %" PRIu64 " there are %zu of %" PRIu64
-                         " bytes",
+                         "%s ends early: after byte %" PRIu64 " there are %zu of %" PRIu64 " bytes",
                          ps_source_path(self->source), self->offset, size, want);
 }
 

@@ -35,8 +35,8 @@
       "take another name, open that table, or drop it first")                                     \
     X(NOT_FINITE, 20, "E2005", 1, "value is not a finite number",                                 \
       "clip or drop NaN and infinite deltas before the push")                                     \
-    X(ROWS_LOST, 21, "E2006", 6, "rows are gone since the node restarted",                        \
-      "start the job again; a new client begins with the first values")                           \
+    X(ROWS_LOST, 21, "E2006", 6, "rows were lost when the node restarted",                        \
+      "restart the job; a new client starts from the initial values")                             \
     X(TYPE, 22, "E2007", 1, "value is not of the table's type",                                   \
       "\"pscli table inspect NAME\" shows the type")                                              \
     X(DAMAGED, 23, "E2008", 9, "stored data is damaged",                                          \
@@ -48,33 +48,33 @@
     X(CONNECT, 32, "E3001", 3, "cannot connect",                                                  \
       "is psd running there? --endpoint names the address")                                       \
     X(DEADLINE, 33, "E3002", 7, "deadline passed, outcome unknown",                               \
-      "the message names who was waited for; raise --timeout or look there")                      \
+      "the message names what was waited for; raise --timeout or check there")                    \
     X(VERSION, 34, "E3003", 3, "protocol versions do not overlap",                                \
-      "bring both sides to one version")                                                          \
+      "install the same version on both sides")                                                   \
     X(CLUSTER, 35, "E3004", 3, "peer belongs to another cluster",                                 \
       "check --endpoint; the message names both clusters")                                        \
-    X(INCARNATION, 36, "E3005", 3, "node is not the one that was asked for",                      \
+    X(INCARNATION, 36, "E3005", 3, "node is not the one asked for",                               \
       "the node was restarted; open a new client")                                                \
     X(MOVED, 37, "E3006", 1, "partition lives elsewhere",                                         \
-      "the library follows by itself; a program sees this only on bugs")                          \
+      "the library follows it and retries; a program sees this only on a bug")                    \
     X(GAP, 38, "E3007", 1, "an earlier push is missing",                                          \
-      "the library resends by itself; a program sees this only on bugs")                          \
-    X(BUSY, 39, "E3008", 1, "something else is under way",                                        \
-      "the message says what; try again when that is done")                                       \
+      "the library resends it; a program sees this only on a bug")                                \
+    X(BUSY, 39, "E3008", 1, "another operation is in progress",                                   \
+      "the message names it; retry when it is done")                                              \
     X(NO_SESSION, 40, "E3009", 1, "no session on this connection",                                \
-      "the library says hello again by itself")                                                   \
+      "the library repeats the handshake")                                                        \
     X(CLOSED, 41, "E3010", 1, "client is closed or broken",                                       \
       "open a new client; the first error says why this one broke")                               \
     X(DENIED, 42, "E3011", 4, "not allowed",                                                      \
-      "the message says what forbids it, and where there is one, the way")                        \
+      "the message says what forbids it and, where possible, how to allow it")                    \
     X(NO_NODE, 43, "E3012", 5, "node does not exist", "\"pscli node list\" shows those that do")  \
     X(STOPPING, 44, "E3013", 3, "node is stopping", "wait until it is back, or use another node") \
-    X(KEYS, 45, "E3014", 1, "list of keys is not known any more",                                 \
-      "the library sends it again; a program sees this only on bugs")                             \
-    X(NODE_HELD, 46, "E3015", 6, "node cannot go now",                                            \
-      "the message says what it has: drain it, stop it, or --force if lost")                      \
+    X(KEYS, 45, "E3014", 1, "list of keys is no longer cached",                                   \
+      "the library sends it again; a program sees this only on a bug")                            \
+    X(NODE_HELD, 46, "E3015", 6, "node cannot be removed now",                                    \
+      "the message says why: drain it, stop it, or use --force if it is lost")                    \
     X(FEW_NODES, 47, "E3016", 6, "not enough nodes",                                              \
-      "start more nodes (psd --join), or want fewer copies")                                      \
+      "start more nodes (psd --join), or lower --replicas")                                       \
     X(NO_JOB, 48, "E4001", 5, "job does not exist", "\"pscli job list\" shows those that do")     \
     X(NO_WORKER, 49, "E4002", 5, "worker does not exist",                                         \
       "\"pscli worker list JOB\" shows those that do")                                            \

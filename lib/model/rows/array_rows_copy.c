@@ -291,20 +291,20 @@ psd_status_t ps_array_rows_take(ps_array_rows_t *self, uint64_t first, uint64_t 
         uint64_t n_blocks = block_of(end - 1) - block_of(from) + 1;
 
         if (!cursor.failed && !ends_in_zeros(bits, n_blocks)) {
-            return psd_error_set(err, PSD_PROTO,
-                                 "a piece of rows names blocks behind its "
-                                 "last one, which is %" PRIu64,
-                                 n_blocks - 1);
+            return psd_error_set(
+                err, PSD_PROTO, "a piece of rows names blocks past its last one, which is %" PRIu64,
+                n_blocks - 1);
         }
         if (!cursor.failed) {
             take_blocks(self, bits.data, from, end, &cursor);
         }
     }
     if (!ps_cursor_is_done(&cursor)) {
-        return psd_error_set(err, PSD_PROTO,
-                             "a piece of %" PRIu64 " rows has %zu bytes for them, which are not "
-                             "those of the blocks that it names",
-                             n, rows.size);
+        return psd_error_set(
+            err, PSD_PROTO,
+            "a piece of %" PRIu64
+            " rows has %zu bytes for them, which do not match the blocks that it names",
+            n, rows.size);
     }
     return PSD_OK;
 }

@@ -247,7 +247,7 @@ static psd_status_t take_dense_row(ps_indexed_rows_t *self, const mixed_t *head,
     uint32_t number = 0;
 
     if (cursor->failed) {
-        return psd_error_set(err, PSD_PROTO, "a piece ends inside of row %" PRIu64, head->key);
+        return psd_error_set(err, PSD_PROTO, "a piece ends inside row %" PRIu64, head->key);
     }
     if (!ps_slab_add(&self->dense, &number)) {
         return no_memory(1, err);
@@ -265,7 +265,7 @@ static psd_status_t take_sparse_row(ps_indexed_rows_t *self, const mixed_t *head
     ps_bytes_t bytes = ps_cursor_take(cursor, size);
 
     if (cursor->failed) {
-        return psd_error_set(err, PSD_PROTO, "a piece ends inside of row %" PRIu64, head->key);
+        return psd_error_set(err, PSD_PROTO, "a piece ends inside row %" PRIu64, head->key);
     }
     row = ps_sparse_row_new(&self->shape, NULL, head->capacity);
     if (row == NULL) {
@@ -325,7 +325,7 @@ static psd_status_t take_mixed(ps_indexed_rows_t *self, const ps_extent_t *exten
     }
     if (rc == PSD_OK && !ps_cursor_is_done(&cursor)) {
         rc = psd_error_set(err, PSD_PROTO,
-                           "a piece of %" PRIu64 " rows has %zu bytes behind the last one", n,
+                           "a piece of %" PRIu64 " rows has %zu bytes after the last one", n,
                            cursor.rest.size);
     }
     return rc;

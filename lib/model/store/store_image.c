@@ -231,8 +231,8 @@ static psd_status_t failure(const ps_image_t *self, psd_error_t *err)
 {
     return self->status == PSD_LIMIT
                ? psd_error_set(err, PSD_LIMIT,
-                               "pushes change rows faster than they can be "
-                               "written: %" PRIu64 " bytes wait; allowed: %" PRIu64,
+                               "pushes change rows faster than they can be written: %" PRIu64
+                               " bytes are pending; allowed: %" PRIu64,
                                self->waiting, self->args.early_bytes)
                : psd_error_set(err, PSD_NOMEM, "no memory for an image");
 }

@@ -105,7 +105,7 @@ psd_status_t ps_store_check_change(const ps_store_t *self, const ps_slice_t *sli
     }
     if (rc == PSD_OK && change->kind == PS_CHANGE_AXPY_ROWS) {
         rc = change->other == NULL
-                 ? psd_error_set(err, PSD_INVALID, "axpy wants a table to add from")
+                 ? psd_error_set(err, PSD_INVALID, "axpy needs a table to add from")
                  : ps_store_check_pair(self, change->other, err);
     }
     return rc;

@@ -31,7 +31,7 @@ typedef struct row {
 
 static psd_status_t cut_short(const part_t *part, psd_error_t *err)
 {
-    return psd_error_set(err, PSD_PROTO, "a piece ends inside of a part of %" PRIu64 " rows",
+    return psd_error_set(err, PSD_PROTO, "a piece ends inside a part of %" PRIu64 " rows",
                          part->n_rows);
 }
 
@@ -253,7 +253,7 @@ static psd_status_t put_sparse(const part_t *part, uint64_t key, uint64_t versio
     }
     if (ps_row_head_flags(*ps_row_head_at(rows, at)) != 0) {
         return psd_error_set(err, PSD_PROTO,
-                             "row %" PRIu64 " of a piece was pushed to before it came", key);
+                             "row %" PRIu64 " of a piece was pushed to before it arrived", key);
     }
     rc = set_entries(part, at, key, packed, n, err);
     if (rc == PSD_OK && rows->shape.version != NULL) {

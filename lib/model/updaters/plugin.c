@@ -99,7 +99,7 @@ static psd_status_t try_table(const psd_updater_t *functions, const ps_table_spe
     functions->close(made);
     if (n_states > PS_UPDATER_STATES_MAX) {
         return psd_error_set(err, PSD_INVALID,
-                             "plug-in %s wants %" PRIu32 " state arrays; 0..%d are allowed",
+                             "plug-in %s asks for %" PRIu32 " state arrays; 0..%d are allowed",
                              updater->plugin, n_states, PS_UPDATER_STATES_MAX);
     }
     return PSD_OK;

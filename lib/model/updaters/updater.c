@@ -107,7 +107,7 @@ static psd_status_t make_plugin(ps_updater_t *self, const ps_updater_spec_t *spe
     self->functions = spec->functions; /* from here on there is a plug-in to close */
     self->n_states = self->functions->n_states(self->plugin);
     if (self->n_states > PS_UPDATER_STATES_MAX) {
-        return psd_error_set(err, PSD_FAILED, "plug-in %s wants too many state arrays",
+        return psd_error_set(err, PSD_FAILED, "plug-in %s asks for too many state arrays",
                              spec->plugin);
     }
     return PSD_OK;

@@ -144,10 +144,10 @@ static psd_status_t check_plugin(const ps_updater_spec_t *updater, psd_error_t *
     }
     for (const char *at = updater->parameters; *at != '\0'; at++) {
         if (*at < ' ' || *at > '~') {
-            return psd_error_set(err, PSD_INVALID,
-                                 "parameters of plug-in %s: byte %zu is no "
-                                 "printable ASCII character",
-                                 updater->plugin, (size_t)(at - updater->parameters));
+            return psd_error_set(
+                err, PSD_INVALID,
+                "parameters of plug-in %s: byte %zu is not a printable ASCII character",
+                updater->plugin, (size_t)(at - updater->parameters));
         }
     }
     return PSD_OK;

@@ -31,10 +31,9 @@ static psd_status_t read_note(int fd, const char *path, uint64_t *ret_n, psd_err
         return PSD_OK;
     }
     if (size != NOTE_SIZE || ps_load_u64(bytes + 8) != ps_hash_bytes(bytes, 8, 0)) {
-        return psd_error_set(err, PSD_DAMAGED,
-                             "%s is damaged at byte 0; when registry.db is "
-                             "known to be whole, remove %s",
-                             path, path);
+        return psd_error_set(
+            err, PSD_DAMAGED,
+            "%s is damaged at byte 0; if registry.db is known to be whole, remove %s", path, path);
     }
     *ret_n = ps_load_u64(bytes);
     return PSD_OK;

@@ -150,8 +150,8 @@ static psd_status_t check_owner(int fd, const char *dir, psd_error_t *err)
     }
     if ((is.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
         return psd_error_set(err, PSD_FOREIGN,
-                             "%s may be written by others (mode %04o); "
-                             "\"chmod go-w %s\", or name a directory in it",
+                             "%s may be written by others (mode %04o); run \"chmod go-w %s\", or "
+                             "name a directory in it",
                              dir, (unsigned)(is.st_mode & 07777), dir);
     }
     return PSD_OK;
@@ -208,8 +208,8 @@ static psd_status_t check_names(int fd, const char *dir, psd_error_t *err)
     return is_ours || foreign == NULL
                ? PSD_OK
                : psd_error_set(err, PSD_FOREIGN,
-                               "%s holds \"%s\" and nothing of psd; allowed: an "
-                               "empty or new directory, or one of a psd",
+                               "%s holds \"%s\" and no files of psd; allowed: an empty or new "
+                               "directory, or one of a psd",
                                dir, foreign);
 }
 

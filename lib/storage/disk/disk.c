@@ -46,10 +46,9 @@ bool ps_disk_is_link(const char *path)
 
 psd_status_t ps_disk_refuse_link(const char *path, psd_error_t *err)
 {
-    return psd_error_set(err, PSD_FOREIGN,
-                         "%s is a symbolic link, or lies below one; psd follows "
-                         "none among its own files",
-                         path);
+    return psd_error_set(
+        err, PSD_FOREIGN,
+        "%s is a symbolic link, or is below one; psd follows none among its own files", path);
 }
 
 psd_status_t ps_disk_open_error(const char *path, psd_error_t *err)

@@ -35,9 +35,8 @@ static psd_status_t refuse(const char *dir, uint64_t found, uint64_t format, psd
 {
     return psd_error_set(err, PSD_FOREIGN,
                          "%s has data format %" PRIu64 ", and this psd reads and writes %" PRIu64
-                         "; start the psd that wrote it, or use another "
-                         "directory and bring the tables over with pscli table "
-                         "export and import",
+                         "; start the psd that wrote it, or use another directory and move the "
+                         "tables with pscli table export and import",
                          dir, found, format);
 }
 
@@ -77,7 +76,7 @@ static psd_status_t read_note(ps_disk_t *disk, const char *path, uint64_t *ret_f
     }
     return psd_error_set(
         err, PSD_DAMAGED,
-        "%s: byte 0: not a line \"" LINE "N\"; put it back from a backup of the directory", path);
+        "%s: byte 0: not a line \"" LINE "N\"; restore it from a backup of the directory", path);
 }
 
 psd_status_t ps_format_note_settle(ps_disk_t *disk, const char *dir, uint64_t format,

@@ -52,7 +52,7 @@ static psd_status_t read_bytes(ps_inventory_t *self, const char *path, psd_error
     }
     if (rc == PSD_OK && size > FILE_MAX) {
         rc = psd_error_set(err, PSD_DAMAGED,
-                           "%s: byte %" PRIu64 ": the file goes on; allowed: %" PRIu64 " bytes",
+                           "%s: byte %" PRIu64 ": the file is longer; allowed: %" PRIu64 " bytes",
                            path, FILE_MAX, FILE_MAX);
     }
     if (rc == PSD_OK && !ps_buffer_reserve(&self->written, (size_t)size + 1)) {

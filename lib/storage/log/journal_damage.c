@@ -118,9 +118,7 @@ psd_status_t ps_journal_pass_missing(ps_journal_t *self, ps_shard_t *shard, cons
     if (rc != PSD_OK) {
         return rc;
     }
-    rc = psd_error_set(err, PSD_DAMAGED,
-                       "%s: byte 0: the file is missing; somebody has removed "
-                       "it",
+    rc = psd_error_set(err, PSD_DAMAGED, "%s: byte 0: the file is missing; it was removed",
                        (const char *)path.data);
     if (self->damage != NULL && ps_table_file_parse(name, &table)) {
         return ps_journal_pass_table(self, table, (const char *)path.data, err);

@@ -153,7 +153,7 @@ static psd_status_t open_snapshot(reading_t *self, ps_journal_part_t *part, psd_
     }
     if (rc == PSD_OK && ps_shard_recover_lsn(self->shard, part->table, part->partition) != id.lsn) {
         rc = name_file(self, part,
-                       psd_error_set(err, PSD_DAMAGED, "its state is that behind another record"),
+                       psd_error_set(err, PSD_DAMAGED, "its state is that after another record"),
                        err);
     }
     if (rc == PSD_OK) {

@@ -176,8 +176,7 @@ static psd_status_t check_sum(ps_bytes_t bytes, size_t size, uint32_t magic, con
     }
     if (ps_load_u64(bytes.data + size - 8) != ps_hash_bytes(bytes.data, size - 8, 0)) {
         return psd_error_set(err, PSD_DAMAGED,
-                             "%s: byte %zu: the checksum of the %zu bytes in "
-                             "front of it is not theirs",
+                             "%s: byte %zu: the checksum of the %zu bytes before it does not match",
                              path, size - 8, size - 8);
     }
     if (ps_load_u32(bytes.data + 4) != VERSION) {

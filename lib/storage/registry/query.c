@@ -17,8 +17,7 @@ psd_status_t ps_sql_error(sqlite3 *db, int code, psd_error_t *err)
 
     if (code == SQLITE_IOERR_DATA) {
         return psd_error_set(err, PSD_DAMAGED,
-                             "%s: the page at byte %lld is damaged: its "
-                             "checksum is another one",
+                             "%s: the page at byte %lld is damaged: its checksum does not match",
                              path, (long long)ps_page_sums_damaged_at(db));
     }
     switch (code & 0xFF) {

@@ -34,14 +34,13 @@ psd_status_t ps_registry_backup_check(ps_bytes_t bytes, psd_error_t *err)
 
     if (end == NULL || memcmp(end, END_MAGIC, 8) != 0) {
         return psd_error_set(err, PSD_FOREIGN,
-                             "%zu bytes are no backup of a registry, or not "
-                             "all of one: \"" END_MAGIC "\" is missing at their end",
+                             "%zu bytes are not a complete backup of a registry: \"" END_MAGIC
+                             "\" is missing at their end",
                              bytes.size);
     }
     if (ps_hash_bytes(bytes.data, size + 8, 0) != ps_load_u64(end + 8)) {
         return psd_error_set(err, PSD_DAMAGED,
-                             "the checksum at byte %zu is not of the bytes "
-                             "before",
+                             "the checksum at byte %zu does not match the bytes before it",
                              size + 8);
     }
     return PSD_OK;
@@ -168,10 +167,10 @@ static psd_status_t check_free(const char *path, psd_error_t *err)
     char reason[128];
 
     if (access(path, F_OK) == 0) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s exists; a registry is restored into a data "
-                             "directory that has none: move it away",
-                             path);
+        return psd_error_set(
+            err, PSD_INVALID,
+            "%s exists; restore needs a data directory without a registry: move this one away",
+            path);
     }
     return errno == ENOENT ? PSD_OK
                            : psd_error_set(err, PSD_IO, "cannot look at %s: %s", path,
@@ -234,7 +233,7 @@ static psd_status_t check(ps_registry_db_t *db, psd_error_t *err)
         rc = ps_registry_db_load(db, registry, 0, err);
     }
     if (rc == PSD_OK && ps_registry_cluster(registry, NULL) == NULL) {
-        rc = psd_error_set(err, PSD_FOREIGN, "the backup is of no cluster");
+        rc = psd_error_set(err, PSD_FOREIGN, "the backup has no cluster");
     }
     return rc;
 }

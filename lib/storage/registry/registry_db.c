@@ -51,12 +51,12 @@ static psd_status_t check_commits(ps_registry_db_t *self, const char *dir, psd_e
     }
     self->n_commits = (uint64_t)n;
     if (noted > self->n_commits) {
-        return psd_error_set(err, PSD_DAMAGED,
-                             "%s/registry.db has %" PRIu64 " commits, %s/registry.commits says "
-                             "%" PRIu64 ": its last ones are lost, registry.db-wal was damaged "
-                             "or removed; restore a backup, or remove registry.commits to go on "
-                             "with what is left",
-                             dir, self->n_commits, dir, noted);
+        return psd_error_set(
+            err, PSD_DAMAGED,
+            "%s/registry.db has %" PRIu64 " commits, %s/registry.commits says %" PRIu64
+            ": its last ones are lost, registry.db-wal was damaged or removed; restore a backup, "
+            "or remove registry.commits to continue with what is left",
+            dir, self->n_commits, dir, noted);
     }
     return PSD_OK;
 }

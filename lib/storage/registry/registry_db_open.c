@@ -220,7 +220,7 @@ static psd_status_t check_magic(const char *path, psd_error_t *err)
                              strerror_r(number, reason, sizeof reason));
     }
     if (size > 0 && (size < (ssize_t)sizeof magic || memcmp(head, magic, sizeof magic) != 0)) {
-        return psd_error_set(err, PSD_FOREIGN, "%s is no registry of psd: not SQLite", path);
+        return psd_error_set(err, PSD_FOREIGN, "%s is not a registry of psd: not SQLite", path);
     }
     return PSD_OK;
 }
@@ -244,9 +244,8 @@ static psd_status_t check_ids(sqlite3 *db, const char *path, int64_t *ret_versio
     }
     if (id != PS_REGISTRY_DB_ID && (id != 0 || version != 0 || n_objects != 0)) {
         return psd_error_set(err, PSD_FOREIGN,
-                             "%s is no registry of psd: its application_id is "
-                             "%lld",
-                             path, (long long)id);
+                             "%s is not a registry of psd: its application_id is %lld", path,
+                             (long long)id);
     }
     if (version > SCHEMA_VERSION) {
         return psd_error_set(err, PSD_FOREIGN,

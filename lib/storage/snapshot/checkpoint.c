@@ -206,8 +206,7 @@ static psd_status_t check_sum(const char *path, const ps_buffer_t *text, ps_byte
                    ps_hash_bytes(text->data, size, 0));
     if (text->size < SUM_SIZE || memcmp(text->data + size, want, SUM_SIZE) != 0) {
         return psd_error_set(err, PSD_DAMAGED,
-                             "%s: byte %zu: the checksum is not that of the %zu "
-                             "bytes before it",
+                             "%s: byte %zu: the checksum does not match the %zu bytes before it",
                              path, size, size);
     }
     *ret = (ps_bytes_t){text->data, size};

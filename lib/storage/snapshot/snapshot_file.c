@@ -115,13 +115,12 @@ static psd_status_t take_name(void *context, const char *name, psd_error_t *err)
     bool is_whole = false;
 
     if (!parse_name(name, &id, &is_whole)) {
-        return is_strange(name)
-                   ? psd_error_set(err, PSD_FOREIGN,
-                                   "%s/%s: no name of a snapshot of this psd, which are "
-                                   "snap-<table>-<partition>-<life>-<lsn>.rows; start "
-                                   "the psd that wrote it, or move the file away",
-                                   self->dir, name)
-                   : PSD_OK;
+        return is_strange(name) ? psd_error_set(err, PSD_FOREIGN,
+                                                "%s/%s: not a snapshot name of this psd; allowed: "
+                                                "snap-<table>-<partition>-<life>-<lsn>.rows; start "
+                                                "the psd that wrote it, or move the file away",
+                                                self->dir, name)
+                                : PSD_OK;
     }
     if (is_whole) {
         if (!ps_grow(&self->whole, &self->whole_capacity, self->n_whole + 1, sizeof id)) {

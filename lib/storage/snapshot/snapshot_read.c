@@ -70,10 +70,10 @@ static psd_status_t check_head(const ps_snapshot_reader_t *self, const ps_snapsh
     bool sound = ps_snapshot_head_read(bytes, &head);
 
     if (head.magic != PS_SNAPSHOT_MAGIC) {
-        return damaged(self, 0, "this is no snapshot", err);
+        return damaged(self, 0, "this is not a snapshot", err);
     }
     if (!sound) {
-        return damaged(self, 0, "the head's checksum is not its own", err);
+        return damaged(self, 0, "the head's checksum does not match", err);
     }
     if (head.version != PS_SNAPSHOT_VERSION) {
         return psd_error_set(err, PSD_FOREIGN,
@@ -193,9 +193,9 @@ static psd_status_t check_order(const ps_snapshot_reader_t *self, const ps_snaps
         return PSD_OK;
     }
     if (block->plain_size != self->plain_size) {
-        return damaged(self, self->offset, "the pieces have other sizes", err);
+        return damaged(self, self->offset, "the sizes of the pieces do not add up", err);
     }
-    return end == self->size ? PSD_OK : damaged(self, end, "there are bytes behind the end", err);
+    return end == self->size ? PSD_OK : damaged(self, end, "there are bytes after the end", err);
 }
 
 static psd_status_t unpack(ps_snapshot_reader_t *self, const ps_snapshot_block_t *block,
@@ -209,7 +209,7 @@ static psd_status_t unpack(ps_snapshot_reader_t *self, const ps_snapshot_block_t
         return PSD_OK;
     }
     if (ZSTD_getFrameContentSize(self->stored, (size_t)block->stored_size) != block->plain_size) {
-        return damaged(self, self->offset, "zstd has another size", err);
+        return damaged(self, self->offset, "its zstd frame has another size", err);
     }
     if (self->zstd == NULL) {
         self->zstd = ZSTD_createDCtx();
@@ -220,7 +220,7 @@ static psd_status_t unpack(ps_snapshot_reader_t *self, const ps_snapshot_block_t
     got = ZSTD_decompressDCtx(self->zstd, self->plain, size, self->stored,
                               (size_t)block->stored_size);
     if (ZSTD_isError(got) != 0 || got != size) {
-        return damaged(self, self->offset, "zstd does not understand it", err);
+        return damaged(self, self->offset, "zstd cannot decompress it", err);
     }
     *ret = (ps_bytes_t){self->plain, size};
     return PSD_OK;
@@ -247,7 +247,7 @@ static psd_status_t read_block(ps_snapshot_reader_t *self, uint8_t head[PS_BLOCK
     self->dir.disk->ahead(self->dir.disk, self->file, self->offset + PS_BLOCK_HEAD + size, AHEAD);
     rc = read_bytes(self, self->offset + PS_BLOCK_HEAD, self->stored, size, err);
     if (rc == PSD_OK && !ps_block_is_sound(head, (ps_bytes_t){self->stored, size})) {
-        return damaged(self, self->offset, "the checksum of a block is not its own", err);
+        return damaged(self, self->offset, "the checksum of a block does not match", err);
     }
     return rc == PSD_OK ? check_order(self, ret, err) : rc;
 }
@@ -293,7 +293,7 @@ psd_status_t ps_snapshot_next(ps_snapshot_reader_t *self, ps_snapshot_piece_t *r
         at = self->offset;
         rc = next_block(self, &block, &bytes, err);
         if (rc == PSD_OK && block.magic == PS_END_MAGIC) {
-            return damaged(self, at, "a piece does not go on", err);
+            return damaged(self, at, "a piece does not continue", err);
         }
     }
     if (rc == PSD_OK) {

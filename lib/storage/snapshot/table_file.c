@@ -179,8 +179,8 @@ static psd_status_t check_head(const ps_table_dir_t *dir, uint32_t table, ps_byt
     if (ps_load_u32(file.data) != MAGIC || ps_load_u64(file.data + AT_SUM) != sum_of(file) ||
         ps_load_u64(file.data + 32) != file.size - HEAD || ps_load_u32(file.data + 8) != table) {
         return psd_error_set(err, PSD_DAMAGED,
-                             "%s: byte 0: magic, number, size or checksum of "
-                             "the %zu bytes is not that of table %" PRIu32,
+                             "%s: byte 0: magic, number, size or checksum of the %zu bytes does "
+                             "not match table %" PRIu32,
                              path, file.size, table);
     }
     if (ps_load_u32(file.data + 4) != VERSION) {

@@ -23,8 +23,8 @@
 #define TCP "tcp://"
 #define IPC "ipc://"
 #define ENDPOINT_MAX 300
-#define LISTENS                                                        \
-    "somebody listens there and does not answer as psd does: another " \
+#define LISTENS                                                      \
+    "something listens there and does not answer like psd: another " \
     "service, the port of a shard, or a psd that hangs"
 
 /* Belongs to the last of two users: the caller, or the thread. */
@@ -264,7 +264,7 @@ ps_reach_t ps_reach_why(const char *endpoint, uint32_t wait_ms, char ret_why[PS_
         memcpy(ret_why, self->why, PS_REACH_TEXT);
     } else {
         (void)snprintf(ret_why, PS_REACH_TEXT, "%s",
-                       atomic_load(&self->is_found) ? "it takes long to connect"
+                       atomic_load(&self->is_found) ? "connecting takes long"
                                                     : "its host is still being looked up");
     }
     (void)pthread_mutex_unlock(&self->lock);

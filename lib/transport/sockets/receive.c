@@ -254,8 +254,7 @@ static psd_status_t keep_piece(ps_socket_t *self, uint64_t conn, ps_message_t *m
     before = unfinished->assembly.bytes;
     if (!has_room(self, before, *payload_p)) {
         return psd_error_set(err, PSD_LIMIT,
-                             "unfinished messages have all of the memory that "
-                             "is left");
+                             "unfinished messages use all of the memory that is left");
     }
     rc = ps_assembly_add(&unfinished->assembly, message, payload_p, self->assembly_bytes, ret_whole,
                          err);

@@ -22,7 +22,7 @@
 static psd_status_t check_head(const char *path, const ps_turns_head_t *head, psd_error_t *err)
 {
     if (head->magic != PS_TURNS_MAGIC) {
-        return psd_error_set(err, PSD_DAMAGED, "%s is no page of threads", path);
+        return psd_error_set(err, PSD_DAMAGED, "%s is not a page of threads", path);
     }
     if (head->version != PS_TURNS_VERSION) {
         return psd_error_set(err, PSD_VERSION, "%s has version %u; this program reads %d", path,
@@ -48,7 +48,7 @@ static psd_status_t read_head(const char *path, int fd, ps_turns_head_t *ret_hea
         return psd_error_set(err, PSD_IO, "cannot read %s: %s", path, strerror(errno));
     }
     if ((size_t)n != sizeof *ret_head) {
-        return psd_error_set(err, PSD_DAMAGED, "%s is no page of threads", path);
+        return psd_error_set(err, PSD_DAMAGED, "%s is not a page of threads", path);
     }
     ret_head->listens[PS_TURNS_LISTENS_SIZE - 1] = '\0';
     return check_head(path, ret_head, err);
@@ -230,7 +230,5 @@ psd_status_t ps_turns_view_find(const char *endpoint, const char *const *dirs,
     return ps_turns_each(try_page, &wanted)
                ? PSD_OK
                : psd_error_set(err, PSD_NO_NODE,
-                               "no psd on this host that can be looked at "
-                               "listens on %s",
-                               endpoint);
+                               "no psd on this host that can be inspected listens on %s", endpoint);
 }

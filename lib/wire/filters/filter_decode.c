@@ -62,7 +62,7 @@ static psd_status_t split(reading_t *self, ps_bytes_t body)
     }
     while (cursor.rest.size > 0) {
         if (ps_cursor_u8(&cursor) != 0) {
-            return psd_error_set(self->err, PSD_PROTO, "coded body is not filled up with zeros");
+            return psd_error_set(self->err, PSD_PROTO, "coded body is not padded with zeros");
         }
     }
     return PSD_OK;

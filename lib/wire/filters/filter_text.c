@@ -130,10 +130,10 @@ static verdict_t take_word(const char *word, ps_filter_t *filter)
 static psd_status_t refuse(verdict_t verdict, const char *word, psd_error_t *err)
 {
     if (verdict == SECOND) {
-        return psd_error_set(err, PSD_INVALID,
-                             "filter names \"%s\" beside another of its kind; "
-                             "allowed: one of each of %s",
-                             word, ALLOWED);
+        return psd_error_set(
+            err, PSD_INVALID,
+            "filter names \"%s\" and another of its kind; allowed: one of each of %s", word,
+            ALLOWED);
     }
     if (verdict == AMOUNT) {
         return psd_error_set(err, PSD_INVALID,

@@ -121,10 +121,10 @@ psd_status_t ps_batch_next(ps_batch_rest_t *self, ps_bytes_t *ret_message, psd_e
     }
     message = (ps_bytes_t){bytes->data + SIZE_SIZE, size};
     if (ps_is_batch(message)) {
-        return psd_error_set(err, PSD_PROTO, "a BATCH lies in a BATCH");
+        return psd_error_set(err, PSD_PROTO, "a BATCH is inside a BATCH");
     }
     if (n == 1 && bytes->size != SIZE_SIZE + size) {
-        return psd_error_set(err, PSD_PROTO, "BATCH has %zu bytes behind its last message",
+        return psd_error_set(err, PSD_PROTO, "BATCH has %zu bytes after its last message",
                              bytes->size - SIZE_SIZE - size);
     }
     bytes->data += SIZE_SIZE + size;

@@ -144,7 +144,7 @@ psd_status_t ps_keys_delta_decode(ps_bytes_t coded, uint64_t n, uint8_t *ret_key
         }
     }
     if (reader.at != reader.end) {
-        return psd_error_set(err, PSD_PROTO, "%td bytes are left over behind %" PRIu64 " keys",
+        return psd_error_set(err, PSD_PROTO, "%td bytes are left over after %" PRIu64 " keys",
                              reader.end - reader.at, n);
     }
     return PSD_OK;

@@ -138,7 +138,7 @@ static psd_status_t chunk_body(const ps_message_t *self, ps_bytes_t part, psd_er
     }
     if (__builtin_add_overflow(self->chunk.offset, part.size, &end)) {
         return psd_error_set(err, PSD_PROTO,
-                             "CHUNK.offset is %" PRIu64 "; %zu bytes behind it cannot be counted",
+                             "CHUNK.offset is %" PRIu64 "; %zu bytes after it cannot be counted",
                              self->chunk.offset, part.size);
     }
     return PSD_OK;

@@ -110,8 +110,8 @@ Test(options, a_mistake_has_one_text)
     REFUSED("unknown option \"--smal\"; did you mean --small?", "--smal=3");
     REFUSED("unknown option \"--frob\"", "--frob");
     REFUSED("unknown option \"-z\"", "-z");
-    REFUSED("\"word\" is no option; only options are taken", "word");
-    REFUSED("\"-l\" is no option; only options are taken", "--", "-l");
+    REFUSED("\"word\" is not an option; allowed: options only", "word");
+    REFUSED("\"-l\" is not an option; allowed: options only", "--", "-l");
     REFUSED("--small needs a value: N", "--small");
     REFUSED("--loud takes no value", "--loud=1");
     REFUSED("--loud takes no value", "-l1");

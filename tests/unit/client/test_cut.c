@@ -529,10 +529,10 @@ Test(select, names_what_is_not_there)
     psd_select_row_range(&select, 99, 2);
     refuses(&select, &spec, 6, PSD_RANGE, "row 100");
     psd_select_row_range(&select, UINT64_MAX, 2);
-    refuses(&select, &spec, 6, PSD_RANGE, "behind the greatest row");
+    refuses(&select, &spec, 6, PSD_RANGE, "past the greatest row");
     psd_select_row_range(&select, 0, 2);
     psd_select_sparse(&select, counts, entries);
-    refuses(&select, &spec, 3, PSD_SHAPE, "row 0: column 1 stands behind column 2");
+    refuses(&select, &spec, 3, PSD_SHAPE, "row 0: column 1 comes after column 2");
     refuses(&select, &spec, 1, PSD_SHAPE, "more than the 1 values");
     psd_select_col_range(&select, 0, 1);
     refuses(&select, &spec, 3, PSD_INVALID, "all columns");

@@ -210,7 +210,7 @@ Test(format_binary, what_it_cannot_hold_is_refused)
     sample_write_refused("ps", "1;2 1:1;2 2:1;\n", at("a"), "binary", "group 2 is there twice");
     sample_write_refused("csv", "1,5,6\n", "-", "binary", "give NAME");
     sample_write_expect("libsvm", EXAMPLE, at("a"), "binary");
-    sample_write_refused("libsvm", EXAMPLE, at("a"), "binary", "a.info is there");
+    sample_write_refused("libsvm", EXAMPLE, at("a"), "binary", "a.info exists");
     /* Nothing of what was refused has stayed. */
     cr_expect_neq(access(at("a.2.info"), F_OK), 0);
 }
@@ -225,9 +225,9 @@ Test(format_binary, what_is_broken_is_refused)
     sample_write_expect("libsvm", EXAMPLE, at("a"), "binary");
     sample_file_put(at("a.offset"), descends, sizeof descends);
     sample_read_refused(at("a.info"), NULL, PSD_DAMAGED,
-                        "row 1 begins behind 4 entries and ends behind 2");
+                        "row 1 begins after 4 entries and ends after 2");
     sample_file_put(at("a.offset"), far, sizeof far);
-    sample_read_refused(at("a.info"), NULL, PSD_DAMAGED, "end behind 2305843009213693952 entries");
+    sample_read_refused(at("a.info"), NULL, PSD_DAMAGED, "end after 2305843009213693952 entries");
     sample_file_put(at("a.offset"), late, sizeof late - 8);
     sample_read_refused(at("a.info"), NULL, PSD_DAMAGED, "a.offset ends early");
     sample_write_expect("libsvm", EXAMPLE, at("b"), "binary");
@@ -256,7 +256,7 @@ Test(format_binary, a_name_that_reads_as_a_part_is_refused)
 Test(format_binary, what_is_there_is_not_written_over)
 {
     put_text("y.y.info", "");
-    sample_write_refused("libsvm", EXAMPLE, at("y"), "binary", "y.y.info is there");
+    sample_write_refused("libsvm", EXAMPLE, at("y"), "binary", "y.y.info exists");
     for (int i = 1; i <= 201; i++) {
         char name[16];
 
@@ -322,7 +322,8 @@ Test(format_binary, an_info_that_is_none_is_refused)
                        "sizeof_value: 4");
     sample_read_refused(at("a.info"), options, PSD_INVALID, "it is stored by columns");
     put_text("a.txt", "");
-    sample_read_refused(at("a.txt"), options, PSD_INVALID, "name the one that ends with .info");
+    sample_read_refused(at("a.txt"), options, PSD_INVALID,
+                        "name the binary file that ends with .info");
 }
 
 static psd_status_t write_once(void *fixture)

@@ -52,7 +52,7 @@ Test(format_idx, labels_are_found_beside_the_images)
 Test(format_idx, labels_are_named_or_there_are_none)
 {
     write_both("pictures", "classes");
-    sample_read_refused(path, NULL, PSD_INVALID, "its name is without \"images\"");
+    sample_read_refused(path, NULL, PSD_INVALID, "as its name has no \"images\"");
     cr_assert_eq(psd_reader_options_set_labels(options, labels_path, NULL), PSD_OK);
     sample_read_expect(path, options, SAMPLES, 0);
     cr_assert_eq(psd_reader_options_set_labels(options, "none", NULL), PSD_OK);
@@ -143,10 +143,10 @@ Test(format_idx, what_is_broken_is_refused)
     sample_file_write(&dir, "labels", LABELS, sizeof LABELS, labels_path);
     sample_file_write(&dir, "images", IMAGES, sizeof IMAGES - 1, path);
     sample_read_refused(path, NULL, PSD_DAMAGED,
-                        "images ends early: behind byte 22 there are 1 of 2");
+                        "images ends early: after byte 22 there are 1 of 2");
     cr_assert_eq(psd_reader_options_set_format(options, "idx", NULL), PSD_OK);
     sample_file_write(&dir, "images", IMAGES, 6, path);
-    sample_read_refused(path, options, PSD_INVALID, "images is no idx file");
+    sample_read_refused(path, options, PSD_INVALID, "images is not an idx file");
     memcpy(bytes, IMAGES, sizeof bytes);
     memset(bytes + 8, 0xff, 4);
     sample_file_write(&dir, "images", bytes, sizeof bytes, path);

@@ -13,7 +13,7 @@ Test(format_keys, adfea_has_clicks_and_keys_of_groups)
     sample_case_expect(&parser, "17 1 0 5:1 6:1 7:2\n\n18 1 3 18446744073709551615:9\n",
                        "-1 {1 5:1 6:1} {2 7:1}\n"
                        "1 {9 18446744073709551615:1}\n");
-    sample_case_refused(&parser, "1 1 0 5:1 6:2 7:1\n", "keys of group 1 stand apart");
+    sample_case_refused(&parser, "1 1 0 5:1 6:2 7:1\n", "keys of group 1 are not adjacent");
     sample_case_refused(&parser, "1 1 0 5\n", "\"5\" is not KEY:GROUP of two whole numbers");
     sample_case_refused(&parser, "1 1\n",
                         "\"\" is not a whole number (a line "
@@ -32,8 +32,7 @@ Test(format_keys, terafea_gathers_the_keys_of_a_group)
                        " {1023 18446744073709551615:1}\n"
                        "-1\n");
     sample_case_refused(&parser, "1 7 3\n",
-                        "\"7\" is not the number of the "
-                        "line, and a bar behind it");
+                        "\"7\" is not the number of the line, and a bar after it");
     sample_case_refused(&parser, "1 7 | x\n", "\"x\" is not a key, a whole number below 2^64");
 }
 
@@ -76,6 +75,6 @@ Test(format_keys, criteo_refuses_what_is_not_its_table)
 
     sample_case_refused(&parser, criteo_line("1", 2, "x"), "\"x\" is not a count, a whole number");
     sample_case_refused(&parser, "1 2 3\n", "\"1\" is not a label, a finite number");
-    sample_case_refused(&parser, "1\n", "it has no tab behind its label");
+    sample_case_refused(&parser, "1\n", "it has no tab after its label");
     sample_case_refused(&parser, criteo_line("1", 39, "a\tb"), "it has more than 40 columns");
 }

@@ -38,7 +38,7 @@ Test(format_libsvm, equal_keys_may_follow_each_other)
     ps_parser_t parser = sample_text_parser("libsvm");
 
     sample_case_expect(&parser, "1 2:1 2:3\n", "1 {0 2:1 2:3}\n");
-    sample_case_refused(&parser, "1 3:1 2:1\n", "key 2 stands behind 3; keys of a line ascend");
+    sample_case_refused(&parser, "1 3:1 2:1\n", "key 2 after 3; keys of a line must ascend");
 }
 
 Test(format_libsvm, bad_lines_say_what_is_wrong)

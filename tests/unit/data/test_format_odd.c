@@ -166,7 +166,7 @@ static const bad_t BAD_LIBSVM[] = {
     {"1 ++1:1\n", "\"++1:1\" is not KEY:VALUE"},
     {"1 1.0:1\n", "\"1.0:1\" is not KEY:VALUE"},
     {"1 3\n", "\"3\" is not KEY:VALUE"},
-    {"1 2:1 1:1\n", "key 1 stands behind 2; keys of a line ascend"},
+    {"1 2:1 1:1\n", "key 1 after 2; keys of a line must ascend"},
     {"1 1:1 qid:2\n", "\"qid:2\" is not KEY:VALUE"},
     {"1 qid:-1 1:1\n", "\"qid:-1\" is not qid: and a whole number"},
     {"1,2 1:1\n", "is not a finite number"},
@@ -233,9 +233,9 @@ static const odd_t VW[] = {
     {BOM "1 | 5\n", "1 {0 5:1}\n", true},
 };
 static const bad_t BAD_VW[] = {
-    {"nan | 5\n", "\"nan\" is no label, weight or initial prediction"},
-    {"1 inf | 5\n", "\"inf\" is no label, weight or initial prediction"},
-    {"1 2 3 4 | 5\n", "\"4\" is no label, weight or initial prediction"},
+    {"nan | 5\n", "\"nan\" is not a label, weight or initial prediction"},
+    {"1 inf | 5\n", "\"inf\" is not a label, weight or initial prediction"},
+    {"1 2 3 4 | 5\n", "\"4\" is not a label, weight or initial prediction"},
     {"1 | 5:1e39\n", "\"5:1e39\" is not NAME, NAME:VALUE"},
     {"1 | 5:inf\n", "\"5:inf\" is not NAME, NAME:VALUE"},
     {"1 | 5:-Infinity\n", "\"5:-Infinity\" is not NAME, NAME:VALUE"},
@@ -297,7 +297,7 @@ static const bad_t BAD_CRITEO[] = {
     {"1\t5.5\t" TABS_37 "\n", "\"5.5\" is not a count, a whole number"},
     {"1\tx\t" TABS_37 "\n", "\"x\" is not a count, a whole number"},
     {"1\t5\t" TABS_37 "\tx\n", "it has more than 40 columns"},
-    {"1\n", "it has no tab behind its label"},
+    {"1\n", "it has no tab after its label"},
 };
 
 /* parameter_server's parsers of the two. */
@@ -328,7 +328,7 @@ static const odd_t TERAFEA[] = {
 };
 static const bad_t BAD_TERAFEA[] = {
     {"inf 7 | 3\n", "\"inf\" is not a label, a finite number"},
-    {"1 | 3\n", "is not the number of the line, and a bar behind it"},
+    {"1 | 3\n", "is not the number of the line, and a bar after it"},
     {"1 7 | -3\n", "\"-3\" is not a key, a whole number below 2^64"},
 };
 
@@ -433,9 +433,9 @@ Test(format_odd, a_file_of_which_half_are_labels_alone_is_libsvm)
 Test(format_odd, labels_alone_are_no_format)
 {
     sample_file_write(&dir, "numbers", "1\n-1\n1\n", 7, path);
-    sample_read_refused(path, options, PSD_INVALID,
-                        "no format that is known (there are numbers alone on "
-                        "them, as on libsvm lines without features)");
+    sample_read_refused(
+        path, options, PSD_INVALID,
+        "match no known format (they have only numbers, like libsvm lines without features)");
     sample_file_write(&dir, "documents", "2 1:1 2:2\n0\n0\n0\n", 16, path);
     check_known("lda-c");
 }
@@ -444,9 +444,8 @@ Test(format_odd, what_only_looks_like_a_format_is_not_taken_for_it)
 {
     sample_file_write(&dir, "dates", "1,May\n2,May\n", 12, path);
     sample_read_refused(path, options, PSD_INVALID,
-                        "dates: its first lines look like csv, but none of "
-                        "them is a sample (line 1: \"May\" in column 2 is not "
-                        "a finite number); name the format that it has");
+                        "dates: its first lines look like csv, but none of them is a sample (line "
+                        "1: \"May\" in column 2 is not a finite number); name its format");
     sample_file_write(&dir, "code", "1; 2\n1; 3\n", 10, path);
     sample_read_refused(path, options, PSD_INVALID,
                         "code: its first lines look like ps, but none of them "

@@ -151,7 +151,7 @@ Test(format_proto, each_sample_is_in_one_share)
 Test(format_proto, what_a_schema_cannot_hold_is_refused)
 {
     sample_write_refused("ps", "1;1 1:2 9:2;2 5:2;\n", at("a"), "proto-instance",
-                         "keys of the groups 2 and 1 lie between each other");
+                         "keys of the groups 2 and 1 overlap");
     cr_expect_neq(access(at("a"), F_OK), 0);
     sample_write_expect("ps", "1;1 1:2 9:2;2 5:2;\n", at("a"), "proto-input");
 }
@@ -184,15 +184,15 @@ Test(format_proto, what_is_broken_is_bad_or_refused)
     /* What is no head ends it: where the next one is, nobody knows. */
     write_broken("proto-input", 0, "\0", 1);
     cr_assert_eq(psd_reader_options_set_format(options, "proto", NULL), PSD_OK);
-    sample_read_refused(at("x"), options, PSD_INVALID, "is no file of records");
+    sample_read_refused(at("x"), options, PSD_INVALID, "is not a file of records");
     write_broken("proto", 4, "\xff\xff\xff\xff", 4);
-    sample_read_refused(at("x"), NULL, PSD_DAMAGED, "byte 0: no head of a record of at most");
+    sample_read_refused(at("x"), NULL, PSD_DAMAGED, "byte 0: not the head of a record of at most");
     n = sample_file_get(at("x"), file, sizeof file);
     write_broken("proto", 0, "\x0a", 1);
     sample_file_put(at("x"), file, 6);
-    sample_read_refused(at("x"), options, PSD_INVALID, "is no file of records");
+    sample_read_refused(at("x"), options, PSD_INVALID, "is not a file of records");
     write_broken("proto", 8, "\xff", 1);
-    sample_read_refused(at("x"), NULL, PSD_INVALID, "the first record is no message");
+    sample_read_refused(at("x"), NULL, PSD_INVALID, "the first record is not a protobuf message");
     sample_write_expect("libsvm", "1 1:2\n2 2:1\n", at("x"), "proto");
     n = sample_file_get(at("x"), file, sizeof file);
     sample_file_put(at("x"), file, n - 1);
@@ -221,8 +221,8 @@ Test(format_proto, what_can_be_read_but_once_is_refused)
 {
     cr_assert_eq(psd_reader_options_set_format(options, "proto", NULL), PSD_OK);
     cr_assert_eq(mkfifo(at("pipe"), 0600), 0);
-    sample_read_refused(at("pipe"), options, PSD_INVALID, "pipe is no plain file");
-    sample_read_refused("-", options, PSD_INVALID, "- is no plain file");
+    sample_read_refused(at("pipe"), options, PSD_INVALID, "pipe is not a regular file");
+    sample_read_refused("-", options, PSD_INVALID, "- is not a regular file");
 }
 
 Test(format_proto, a_message_of_empty_slots_is_bad)

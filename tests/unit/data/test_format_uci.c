@@ -69,16 +69,16 @@ Test(format_uci, a_bad_line_is_left_out_of_its_document)
         sample_read_refused(path, options, PSD_INVALID, cases[i].why);
     }
     sample_read_refused(put("a", "2\n9\n2\n2 1 1\n1 1 1\n"), options, PSD_INVALID,
-                        "a:5: document 1 behind 2; documents ascend");
+                        "a:5: document 1 after 2; documents must ascend");
 }
 
 Test(format_uci, heads_that_cannot_be_are_refused)
 {
     cr_assert_eq(psd_reader_options_set_format(options, "uci", NULL), PSD_OK);
     sample_read_refused(put("a", "2\n9\n"), options, PSD_INVALID,
-                        "line 3 is not how many entries there are");
+                        "line 3 is not the number of entries");
     sample_read_refused(put("a", "x\n9\n"), options, PSD_INVALID,
-                        "line 1 is not how many documents there are");
+                        "line 1 is not the number of documents");
     sample_read_refused(put("a", "4294967297\n9\n0\n"), options, PSD_LIMIT,
                         "4294967297 documents; 2^32 are allowed");
     sample_read_refused(put("a", "2\n9\n2\n1 1 1\n"), options, PSD_DAMAGED,

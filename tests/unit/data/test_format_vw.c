@@ -168,19 +168,17 @@ Test(format_vw, bad_lines_say_what_is_wrong)
     static const struct {
         const char *line;
         const char *why;
-    } cases[] = {{"x |\n", "\"x\" is no label, weight or initial prediction (up to "
-                           "three numbers)"},
-                 {"1 2 3 4 |\n", "\"4\" is no label, weight or initial prediction (up "
-                                 "to three numbers)"},
-                 {"1 |:3 a\n", "\":3\" is not a namespace: it has no name"},
-                 {"1 |a:x b\n", "\"a:x\" is not a namespace with a finite factor"},
-                 {"1 | a:1x\n", "\"a:1x\" is not NAME, NAME:VALUE, NAME:WORD or :VALUE, "
-                                "of a finite value"},
-                 {"1 | a:\n", "\"a:\" is not NAME, NAME:VALUE, NAME:WORD or :VALUE, of "
-                              "a finite value"},
-                 {"1 |a:1e30 b:1e30\n",
-                  "\"b:1e30\" is not a feature whose value, times its namespace's "
-                  "factor, is finite"}};
+    } cases[] = {
+        {"x |\n", "\"x\" is not a label, weight or initial prediction (up to three numbers)"},
+        {"1 2 3 4 |\n", "\"4\" is not a label, weight or initial prediction (up to three numbers)"},
+        {"1 |:3 a\n", "\":3\" is not a namespace: it has no name"},
+        {"1 |a:x b\n", "\"a:x\" is not a namespace with a finite factor"},
+        {"1 | a:1x\n", "\"a:1x\" is not NAME, NAME:VALUE, NAME:WORD or :VALUE, "
+                       "of a finite value"},
+        {"1 | a:\n", "\"a:\" is not NAME, NAME:VALUE, NAME:WORD or :VALUE, of "
+                     "a finite value"},
+        {"1 |a:1e30 b:1e30\n", "\"b:1e30\" is not a feature whose value, times its namespace's "
+                               "factor, is finite"}};
     ps_parser_t parser = sample_text_parser("vw");
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -82,10 +82,9 @@ Test(format_words, lda_c_refuses_to_write_what_is_no_count)
 
     (void)snprintf(out, sizeof out, "%s/out", dir.path);
     sample_write_refused("libsvm", "1 1:2\n", out, "lda-c",
-                         "a sample with a label, for which lda-c has no place");
+                         "a sample with a label, which lda-c cannot hold");
     sample_write_refused("ps", "; 0 1:2.5;\n", out, "lda-c",
-                         "value 2.5 is no count, a whole number 1 .. "
-                         "16777216");
+                         "value 2.5 is not a count, a whole number 1 .. 16777216");
     sample_write_refused("ps", "; 0 1:-1;\n", out, "lda-c", "value -1 is no");
     sample_write_refused("ps", "; 0 1:16777218;\n", out, "lda-c", "is no");
     sample_write_refused("ps", "; 0 1:2.5;\n", out, "uci", "value 2.5 is no");
@@ -116,7 +115,8 @@ Test(format_words, text_hashes_words_where_there_is_no_vocabulary)
 Test(format_words, text_is_not_guessed)
 {
     sample_file_write(&dir, "text", "a b\nc\n", 6, path);
-    sample_read_refused(path, NULL, PSD_INVALID, "no format that is known (as \"a…\" none begins)");
+    sample_read_refused(path, NULL, PSD_INVALID,
+                        "match no known format (no format begins like \"a…\")");
 }
 
 Test(format_words, what_came_nearest_is_said)
@@ -128,7 +128,7 @@ Test(format_words, what_came_nearest_is_said)
     sample_file_write(&dir, "a", "1 1:2\n1;2\na b\n", 14, path);
     sample_read_refused(path, NULL, PSD_INVALID, "(1 of 3 could be libsvm, but not \"1…\")");
     sample_file_write(&dir, "a", "\n \n", 3, path);
-    sample_read_refused(path, NULL, PSD_INVALID, "(there is nothing on them)");
+    sample_read_refused(path, NULL, PSD_INVALID, "(they are empty)");
 }
 
 Test(format_words, a_vocabulary_finds_words_and_keys)
@@ -169,7 +169,7 @@ static void expect_no_words(const char *text, size_t size, const char *why)
 
 Test(format_words, a_vocabulary_that_is_none_is_refused)
 {
-    expect_no_words("a\nb\na 7\n", 8, "v:3: its word stands on line 1 already");
+    expect_no_words("a\nb\na 7\n", 8, "v:3: its word is on line 1 already");
     expect_no_words("a\n\nb\n", 5, "v:2: it has no word");
     expect_no_words("a\0b\n", 4, "v:1: a word with a byte of 0");
     expect_no_words("", 0, "has no word");

@@ -202,7 +202,7 @@ Test(reader, strict_ends_at_the_first_bad_line)
     cr_assert_eq(psd_reader_options_set_format(options, "libsvm", NULL), PSD_OK);
     cr_assert_eq(psd_reader_open(&from, 1, options, &reader, err), PSD_OK);
     cr_expect_eq(psd_reader_next(reader, 100, batch, err), PSD_INVALID);
-    (void)snprintf(expected, sizeof expected, "%s:3: key 2 stands behind 3; keys of a line ascend",
+    (void)snprintf(expected, sizeof expected, "%s:3: key 2 after 3; keys of a line must ascend",
                    path);
     cr_expect_str_eq(psd_error_text(err), expected);
     cr_expect_eq(psd_samples_count(batch), 1, "what came before is there");
@@ -222,11 +222,10 @@ Test(reader, a_bad_line_of_a_guessed_format_is_named)
     } cases[] = {
         {"1 1:1\n1 1:1\n1 1:1\n1 1:1\n1 1:1\n"
          "1 1:1\n1 1:1\n1 1:1\n1 1:1\n1 2:1 1:1\n",
-         ":10: key 1 stands behind 2; keys of a line ascend; the format was "
-         "guessed as libsvm: name it if it is another one"},
+         ":10: key 1 after 2; keys of a line must ascend; the format was guessed as libsvm; if it "
+         "is another one, name it"},
         {"# x\n1 1:1\nx y\n-1 1:1\n",
-         ":3: \"x…\" is not libsvm, guessed by only 2 of the first 3 lines: "
-         "name the format that it has"},
+         ":3: \"x…\" is not libsvm, guessed by only 2 of the first 3 lines: name its format"},
     };
     psd_reader_options_t *options = psd_reader_options_new();
 
@@ -266,13 +265,13 @@ Test(reader, what_cannot_be_opened_is_said)
     psd_error_clear(err);
     cr_expect_eq(psd_reader_open(&pattern, 1, NULL, &reader, err), PSD_INVALID);
     cr_expect_str_eq(psd_error_text(err),
-                     "/nowhere/*.x is no file, and no pattern that matches one");
+                     "/nowhere/*.x is neither a file nor a pattern that matches one");
     psd_error_clear(err);
     cr_expect_eq(psd_reader_open(&pattern, 0, NULL, &reader, err), PSD_INVALID);
     psd_error_clear(err);
     write_text("a", "hello world\n");
     cr_expect_eq(psd_reader_open(&from, 1, NULL, &reader, err), PSD_INVALID);
-    cr_expect_not_null(strstr(psd_error_text(err), "no format that is known"));
+    cr_expect_not_null(strstr(psd_error_text(err), "match no known format"));
     cr_expect_null(reader);
     psd_error_destroy(&err);
 }

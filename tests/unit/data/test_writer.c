@@ -95,30 +95,28 @@ Test(writer, what_a_format_cannot_hold_is_said)
         {"ps", "1; 7 2:3;\n", "libsvm",
          "sample 1: a sample of 1 group (id 7); libsvm has no groups: they can "
          "be merged"},
-        {"vw", "1 2 |\n", "ps", "sample 1: a sample with a weight, for which ps has no place"},
+        {"vw", "1 2 |\n", "ps", "sample 1: a sample with a weight, which ps cannot hold"},
         {"vw", "1 1 3 |\n", "ps",
-         "sample 1: a sample with an initial prediction, for which ps has no "
-         "place"},
-        {"vw", "1 'a |\n", "ps", "sample 1: a sample with a tag, for which ps has no place"},
-        {"libsvm", "1 qid:3 1:1\n", "ps",
-         "sample 1: a sample with a query, for which ps has no place"},
+         "sample 1: a sample with an initial prediction, which ps cannot hold"},
+        {"vw", "1 'a |\n", "ps", "sample 1: a sample with a tag, which ps cannot hold"},
+        {"libsvm", "1 qid:3 1:1\n", "ps", "sample 1: a sample with a query, which ps cannot hold"},
         {"libsvm", "1 1:1\n1\n", "ps", "sample 2: a sample without entries; ps lines have some"},
         {"vw", "1 | a\n| a\n", "ps",
-         "sample 2: a sample without a label behind some with; in ps files all "
-         "have one or none has"},
+         "sample 2: a sample without a label after samples with; in ps files all have one or none "
+         "has"},
         {"libsvm", "1 0:1\n1 0:1 1:2\n", "csv",
-         "sample 2: a sample of 2 values behind some of 1; csv lines have as "
-         "many columns each"},
+         "sample 2: a sample of 2 values after samples of 1; all csv lines have the same number of "
+         "columns"},
         {"ps", "; 0 2:3;\n", "libsvm",
          "sample 1: a sample without a label; libsvm lines begin with one"},
         {"ps", "1; 0 3:3 2:1;\n", "libsvm",
-         "sample 1: key 2 behind 3; keys of libsvm lines ascend"},
+         "sample 1: key 2 after 3; keys of libsvm lines must ascend"},
         {"libsvm", "1 0:1\n1 2:3\n", "csv",
          "sample 2: key 2 of a sample that is not dense; csv has a column for "
          "each key from 0"},
         {"libsvm", "1 0:1\n", "adfea", "format adfea is only read"},
         {"libsvm", "1 0:1\n", "x",
-         "format \"x\" is none of auto libsvm ps vw adfea terafea criteo csv"}};
+         "unknown format \"x\"; allowed: auto libsvm ps vw adfea terafea criteo csv"}};
     char text[256];
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -335,11 +335,11 @@ Test(sparse, arrays_that_are_none_are_refused)
     check_error(psd_sparse_view(PSD_CSR, 2, 3, LATE, INDICES, VALUES, &x, err), PSD_INVALID, err,
                 "the first start is 1, not 0");
     check_error(psd_sparse_view(PSD_CSC, 3, 2, STARTS, TWICE, VALUES, &x, err), PSD_INVALID, err,
-                "column 0 has index 1 behind 1");
+                "column 0 has index 1 after 1");
     check_error(psd_sparse_view(PSD_CSR, 2, 3, STARTS, OUT, VALUES, &x, err), PSD_RANGE, err,
                 "row 0 has index 3 of 3");
     check_error(psd_sparse_view((psd_layout_t)2, 2, 3, STARTS, INDICES, VALUES, &x, err),
-                PSD_INVALID, err, "2 is no layout; 0 and 1 are");
+                PSD_INVALID, err, "2 is not a layout; 0 and 1 are");
     cr_assert_null(x);
     cr_assert_eq(psd_sparse_view(PSD_CSR, 2, 3, STARTS, INDICES, VALUES, &x, NULL), PSD_OK);
     cr_assert_eq(psd_sparse_view(PSD_CSC, 3, 2, STARTS, INDICES, VALUES, &y, NULL), PSD_OK);

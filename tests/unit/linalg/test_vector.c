@@ -124,7 +124,7 @@ Test(vector, a_slice_is_a_view)
     check_error(psd_vector_slice(x, 7, 4, &none, err), PSD_RANGE, err, "4 items from 7 on, of 10");
     check_error(psd_vector_axpy(1, x, part, err), PSD_SHAPE, err, "a vector of 10 and one of 4");
     check_error(psd_vector_apply((psd_op_t)9, x, x, x, err), PSD_INVALID, err,
-                "9 is no operation; 0 .. 5 are");
+                "9 is not an operation; 0 .. 5 are");
     check_error(psd_vector_new(SIZE_MAX / 2, &none, err), PSD_NOMEM, err,
                 "no memory for a vector of 9223372036854775807");
     cr_assert_null(none);

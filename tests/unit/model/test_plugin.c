@@ -194,7 +194,7 @@ Test(plugin, states_are_bounded)
 
     many.n_states = too_many_states;
     bind_refused(&set, &table, PSD_INVALID,
-                 "plug-in times wants 257 state arrays; 0..256 are allowed");
+                 "plug-in times asks for 257 state arrays; 0..256 are allowed");
     cr_assert_eq(n_open, 0);
 }
 

@@ -230,14 +230,13 @@ Test(store_copy, rows_of_an_array_are_checked)
     ps_table_spec_t spec = kit_spec(PS_KEYS_RANGE, PS_ROW_DENSE, PS_TYPE_F32, 4, 4);
 
     expect_refused(&spec, HEAD + 1, 1, 0,
-                   "a piece of rows names blocks behind its last one, which "
-                   "is 0");
-    expect_refused(&spec, HEAD, 0, 0,
-                   "a piece of 4 rows has 72 bytes for them, which are not "
-                   "those of the blocks that it names");
-    expect_refused(&spec, HEAD, 1, HEAD + 71,
-                   "a piece of 4 rows has 71 bytes for them, which are not "
-                   "those of the blocks that it names");
+                   "a piece of rows names blocks past its last one, which is 0");
+    expect_refused(
+        &spec, HEAD, 0, 0,
+        "a piece of 4 rows has 72 bytes for them, which do not match the blocks that it names");
+    expect_refused(
+        &spec, HEAD, 1, HEAD + 71,
+        "a piece of 4 rows has 71 bytes for them, which do not match the blocks that it names");
 }
 
 Test(store_copy, dense_rows_are_checked)
@@ -386,6 +385,6 @@ Test(store_copy, sparse_rows_are_checked)
     expect_refused(&spec, HEAD + 44, 4, 0,
                    "row 2 of a piece has an entry that is zero, or columns "
                    "that do not ascend within the partition's");
-    expect_refused(&spec, 0, 3, HEAD + 40, "a piece ends inside of row 2");
-    expect_refused(&spec, 0, 3, HEAD + 49, "a piece of 1 rows has 1 bytes behind the last one");
+    expect_refused(&spec, 0, 3, HEAD + 40, "a piece ends inside row 2");
+    expect_refused(&spec, 0, 3, HEAD + 49, "a piece of 1 rows has 1 bytes after the last one");
 }

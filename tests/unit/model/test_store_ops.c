@@ -436,7 +436,7 @@ Test(store_ops, what_cannot_be_done_is_refused)
     refused(store, &slice, (ps_row_change_t){.kind = PS_CHANGE_FILL_ROWS, .operand = 1},
             PSD_INVALID, "rows of format sparse can be filled with 0 only, not with 1");
     refused(store, &slice, (ps_row_change_t){.kind = PS_CHANGE_AXPY_ROWS, .operand = 1},
-            PSD_INVALID, "axpy wants a table to add from");
+            PSD_INVALID, "axpy needs a table to add from");
     refused(store, &slice,
             (ps_row_change_t){.kind = PS_CHANGE_AXPY_ROWS, .operand = 1, .other = other}, PSD_SHAPE,
             "the partitions hold rows 0..9 and 0..10; they must be the same");

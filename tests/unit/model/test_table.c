@@ -166,8 +166,7 @@ Test(table, plugins)
                    "\".\" or \"-\"");
     memcpy(spec.updater.plugin, "mine", 5);
     memcpy(spec.updater.parameters, "a=\n", 4);
-    refused(&spec, "parameters of plug-in mine: byte 2 is no printable ASCII "
-                   "character");
+    refused(&spec, "parameters of plug-in mine: byte 2 is not a printable ASCII character");
     memcpy(spec.updater.parameters, "a=~ ", 5);
     allowed(&spec);
 }

@@ -114,7 +114,7 @@ Test(registry_backup, what_is_left_of_another_registry_is_refused)
         psd_error_clear(err);
         cr_assert_eq(ps_registry_restore(other, bytes(), 9, err), PSD_INVALID);
         cr_assert(strstr(psd_error_text(err), path));
-        cr_assert(strstr(psd_error_text(err), "move it away"));
+        cr_assert(strstr(psd_error_text(err), "move this one away"));
         cr_assert_eq(unlink(path), 0);
         (void)snprintf(path, sizeof path, "%s/restore", other);
         cr_assert_neq(stat(path, &looked), 0);

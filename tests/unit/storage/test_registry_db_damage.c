@@ -34,7 +34,7 @@ Test(registry_db_damage, somebody_elses_database_is_refused_and_not_touched)
     cr_assert_eq(mkdir(dir, 0700), 0);
     run_sql("CREATE TABLE theirs(x); INSERT INTO theirs VALUES(1)");
     cr_assert_eq(stat(file, &before), 0);
-    assert_open_fails(PSD_FOREIGN, "is no registry of psd");
+    assert_open_fails(PSD_FOREIGN, "is not a registry of psd");
     cr_assert_eq(stat(file, &after), 0);
     cr_assert_eq(before.st_size, after.st_size);
     cr_assert_eq(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
@@ -46,7 +46,7 @@ Test(registry_db_damage, a_file_that_is_no_database_is_refused)
 {
     cr_assert_eq(mkdir(dir, 0700), 0);
     write_file("cats and dogs and other animals", 0);
-    assert_open_fails(PSD_FOREIGN, "is no registry of psd: not SQLite");
+    assert_open_fails(PSD_FOREIGN, "is not a registry of psd: not SQLite");
 }
 
 Test(registry_db_damage, a_damaged_file_is_refused)

@@ -300,7 +300,7 @@ Test(snapshot_file, bytes_behind_the_end_are_found)
     cr_assert_eq(write_one(&fixture, 1, 1), PSD_OK);
     append_bytes(&fixture, (ps_bytes_t){(const uint8_t *)"x", 1});
     cr_assert_eq(read_one(&fixture, &kind, err), PSD_DAMAGED);
-    cr_assert_not_null(strstr(psd_error_text(err), ": there are bytes behind the end"));
+    cr_assert_not_null(strstr(psd_error_text(err), ": there are bytes after the end"));
     end(&fixture);
 }
 
@@ -410,7 +410,7 @@ Test(snapshot_file, a_piece_that_does_not_go_on_is_damage)
     sim_disk_cut(fixture.sim, PATH, 0);
     append_bytes(&fixture, (ps_bytes_t){bytes, sizeof bytes});
     cr_assert_eq(read_one(&fixture, &kind, err), PSD_DAMAGED);
-    cr_assert_str_eq(psd_error_text(err), PATH ": byte 107: a piece does not go on");
+    cr_assert_str_eq(psd_error_text(err), PATH ": byte 107: a piece does not continue");
     end(&fixture);
 }
 

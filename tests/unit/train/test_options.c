@@ -68,7 +68,7 @@ Test(options, that_cannot_be_are_named_with_what_is_allowed)
     expect_refusal("max-delay", "", "max-delay is \"\"");
     expect_refusal("pipeline", "yes", "allowed: off, on");
     expect_refusal("lock", "none", "allowed: immutable, lock-free, locked");
-    expect_refusal("Job", "a", "there is no option \"Job\"; allowed: endpoint");
+    expect_refusal("Job", "a", "unknown option \"Job\"; allowed: endpoint");
 }
 
 /* What has its time is refused at another one, and nothing is touched. */

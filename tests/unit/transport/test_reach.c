@@ -45,8 +45,8 @@ Test(reach, names_what_the_system_says)
     expect_why(endpoint, PS_REACH_REFUSED_HERE, "Connection refused");
     cr_assert_eq(listen(handle, 1), 0);
     expect_why(endpoint, PS_REACH_LISTENS,
-               "somebody listens there and does not answer as psd does: another "
-               "service, the port of a shard, or a psd that hangs");
+               "something listens there and does not answer like psd: another service, the port of "
+               "a shard, or a psd that hangs");
     (void)close(handle);
     expect_why("ipc:///nowhere/psd.ipc", PS_REACH_REFUSED_HERE, "No such file");
     expect_why("tcp://no-such-host.invalid:1", PS_REACH_REFUSED, "host \"no-such-host.invalid\": ");
@@ -117,7 +117,7 @@ Test(reach, ends_with_its_time)
     (void)clock_gettime(CLOCK_MONOTONIC, &before);
     cr_assert_eq(ps_reach_why(endpoint, 20, why), PS_REACH_UNKNOWN);
     (void)clock_gettime(CLOCK_MONOTONIC, &after);
-    cr_assert(strcmp(why, "it takes long to connect") == 0 ||
+    cr_assert(strcmp(why, "connecting takes long") == 0 ||
                   strcmp(why, "its host is still being looked up") == 0 ||
                   strcmp(why, "Connection timed out") == 0,
               "%s", why);

@@ -131,7 +131,7 @@ Test(batch, refuses_what_is_none_by_name)
     expect_refused(7, 1, PSD_PROTO, "BATCH.flags is 1; allowed: 0");
     expect_refused(8, 0, PSD_PROTO, "BATCH.n is 0; allowed: 1..3 as 40 bytes follow");
     expect_refused(8, 4, PSD_PROTO, "BATCH.n is 4; allowed: 1..3 as 40 bytes follow");
-    expect_refused(8, 1, PSD_PROTO, "BATCH has 20 bytes behind its last message");
+    expect_refused(8, 1, PSD_PROTO, "BATCH has 20 bytes after its last message");
     expect_refused(8, 3, PSD_PROTO,
                    "a message in a BATCH is 0 bytes; allowed: 8 and up, and 0 "
                    "are left");
@@ -141,7 +141,7 @@ Test(batch, refuses_what_is_none_by_name)
     expect_refused(12, 37, PSD_PROTO,
                    "a message in a BATCH is 37 bytes; allowed: 8 and up, and "
                    "40 are left");
-    expect_refused(22, PS_BATCH_KIND, PSD_PROTO, "a BATCH lies in a BATCH");
+    expect_refused(22, PS_BATCH_KIND, PSD_PROTO, "a BATCH is inside a BATCH");
 }
 
 Test(batch, cut_anywhere_is_refused)

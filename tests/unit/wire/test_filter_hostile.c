@@ -129,7 +129,7 @@ Test(filter_hostile, padding_is_zero)
     bent = bent_new("delta+fixed1", PS_TYPE_F32, PS_ROWS_LIST);
     cr_assert_neq(ps_load_u64(bent.body + 8) % 8, 0);
     bent.body[bent.size - 1] = 1;
-    assert_refused(&bent, "coded body is not filled up with zeros");
+    assert_refused(&bent, "coded body is not padded with zeros");
     bent_done(&bent);
 }
 

@@ -100,8 +100,7 @@ Test(filter_text, one_of_each_kind)
         char why[400] = "";
 
         (void)snprintf(why, sizeof why,
-                       "filter names \"%s\" beside another of its kind; "
-                       "allowed: one of each of %s",
+                       "filter names \"%s\" and another of its kind; allowed: one of each of %s",
                        second[i][1], ALLOWED);
         assert_refused(second[i][0], why);
     }

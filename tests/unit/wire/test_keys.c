@@ -134,8 +134,8 @@ Test(keys, hostile_bytes_are_refused)
                    "key 0 of 1 is a distance beyond 64 bits");
     assert_refused(BYTES(0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1, 1), 2,
                    "key 1 of 2 lies beyond 2^64 - 1");
-    assert_refused(BYTES(1, 2, 3), 2, "1 bytes are left over behind 2 keys");
-    assert_refused(BYTES(1, 2, 3), 0, "3 bytes are left over behind 0 keys");
+    assert_refused(BYTES(1, 2, 3), 2, "1 bytes are left over after 2 keys");
+    assert_refused(BYTES(1, 2, 3), 0, "3 bytes are left over after 0 keys");
 }
 
 /* Eight short distances are read at once; the sum must not wrap there. */

@@ -354,8 +354,7 @@ Test(message_body, chunk_is_of_whole_values)
     assert_says(&message, &body, 2, PSD_OK, "");
     message.chunk.offset = UINT64_MAX - 3;
     assert_says(&message, &body, 2, PSD_PROTO,
-                "CHUNK.offset is 18446744073709551612; 4 bytes behind it "
-                "cannot be counted");
+                "CHUNK.offset is 18446744073709551612; 4 bytes after it cannot be counted");
 }
 
 Test(message_body, routes_have_at_least_their_numbers)
