@@ -99,8 +99,8 @@ bool ps_files_are_out(uint64_t now_ms)
             (void)getrlimit(RLIMIT_NOFILE, &limit);
             ps_log(PS_LOG_WARN, "files_out",
                    "limit=%" PRIu64 " hung_up=%" PRIu64
-                   " hint=\"every connection is a file: raise LimitNOFILE "
-                   "(ulimit -n), or close clients\"",
+                   " hint=\"each connection takes a file descriptor: raise LimitNOFILE (ulimit "
+                   "-n), or close clients\"",
                    (uint64_t)limit.rlim_cur, n - n_told);
         }
         until_ms = now_ms + LASTS_MS;

@@ -74,8 +74,7 @@ static void warn_of_environment(void)
     for (size_t at = 0; ps_env_next(environ, &at, "PSD_", name);) {
         if (is_slip(name)) {
             ps_log(PS_LOG_WARN, "environment_unknown",
-                   "name=%s \"no key or program reads it; psd --print-config "
-                   "shows the keys\"",
+                   "name=%s \"no key or program uses it; psd --print-config shows the keys\"",
                    name);
         }
     }

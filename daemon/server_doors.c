@@ -104,9 +104,8 @@ psd_status_t ps_server_open_port(ps_server_t *self, psd_error_t *err)
         rc = ps_socket_bind_more(self->port, self->ipc, err);
     } else if (self->host[0] == '\0') {
         return psd_error_set(err, PSD_CONFIG,
-                             "listen.endpoints has ipc alone, and the shards' "
-                             "sockets have no room in %s, whose path is longer "
-                             "than %d bytes; set runtime_dir",
+                             "listen.endpoints has ipc alone, and the shards' sockets do not fit "
+                             "in %s, whose path is longer than %d bytes; set runtime_dir",
                              self->run_dir, PS_IPC_DIR_MAX);
     }
     if (rc == PSD_OK) {

@@ -74,7 +74,7 @@ static psd_status_t copy_name(const ps_doc_t *doc, const char *key, char *ret, p
     psd_status_t rc = ps_doc_get_text(doc, key, PS_NAME_MAX, &text, err);
 
     if (rc == PSD_OK && !ps_text_is_name(text)) {
-        rc = psd_error_set(err, PSD_INVALID, "%s is no name", key);
+        rc = psd_error_set(err, PSD_INVALID, "%s is not a node name", key);
     }
     if (rc == PSD_OK) {
         memcpy(ret, text, strlen(text) + 1);
@@ -96,9 +96,8 @@ static psd_status_t check_end(const char *text, size_t n, psd_error_t *err)
     print_end(text, before, end);
     if (before == 0 || memcmp(text + before, end, MEMBERSHIP_END_SIZE) != 0) {
         return psd_error_set(err, PSD_DAMAGED,
-                             "bytes 0 to %zu do not have the checksum that "
-                             "stands at byte %zu",
-                             before, before);
+                             "bytes 0 to %zu do not match the checksum at byte %zu", before,
+                             before);
     }
     return PSD_OK;
 }
@@ -171,9 +170,8 @@ psd_status_t ps_server_check_own(const ps_server_t *self, psd_error_t *err)
         return rc;
     }
     return psd_error_set(err, PSD_FOREIGN,
-                         "data directory %s belongs to node \"%s\" of cluster "
-                         "\"%s\", whose registry is elsewhere; start it with "
-                         "--join",
+                         "data directory %s belongs to node \"%s\" of cluster \"%s\", whose "
+                         "registry is on another node; start it with --join",
                          self->dir, known.node, known.name);
 }
 
@@ -191,8 +189,8 @@ static psd_status_t settle_name(ps_server_t *self, const membership_t *known, ps
     }
     if (has_registry) {
         return psd_error_set(err, PSD_FOREIGN,
-                             "data directory %s has a registry of its own; a "
-                             "node that joins a cluster wants another one",
+                             "data directory %s has a registry of its own; a node that joins a "
+                             "cluster needs another directory",
                              self->dir);
     }
     if (known->is_there && config->origins[PS_KEY_node_name].source != PS_SOURCE_DEFAULT &&
@@ -284,10 +282,11 @@ psd_status_t ps_server_start_member(ps_server_t *self, psd_error_t *err)
 
     bool is_given = is_default_name(self) && strcmp(self->node, self->config->node.name) != 0;
 
-    ps_log(PS_LOG_INFO, "joined", "registry=%s node=%s%s", ps_member_registry(self->member),
-           self->node,
-           is_given ? " hint=\"the host's name was taken when it joined first; "
-                      "node.name chooses one\""
-                    : "");
+    ps_log(
+        PS_LOG_INFO, "joined", "registry=%s node=%s%s", ps_member_registry(self->member),
+        self->node,
+        is_given
+            ? " hint=\"the host's name was taken at the first join; set node.name to choose one\""
+            : "");
     return ps_member_start(self->member, &args, err);
 }

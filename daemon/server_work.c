@@ -91,7 +91,7 @@ void ps_server_status(const ps_server_t *self, char *ret_text, size_t size)
     } else {
         (void)snprintf(ret_text, size, "serving for the registry at %s, which %s",
                        ps_member_registry(self->member),
-                       ps_member_is_heard(self->member) ? "is heard" : "is silent");
+                       ps_member_is_heard(self->member) ? "is reachable" : "is silent");
     }
 }
 

@@ -54,9 +54,7 @@ psd_status_t ps_control_cluster_backup(ps_control_t *self, ps_control_request_t 
         return rc;
     }
     if (number != 0 && (number != self->backup.number || self->backup.bytes.size == 0)) {
-        return psd_error_set(err, PSD_INVALID,
-                             "backup %" PRIu64 " is not kept any more; begin "
-                             "anew",
+        return psd_error_set(err, PSD_INVALID, "backup %" PRIu64 " has expired; start a new one",
                              number);
     }
     rc = ps_doc_get_u64_or(request->doc, "offset", 0, self->backup.bytes.size - 1, 0, &offset, err);

@@ -139,7 +139,7 @@ static psd_status_t make_manifest(const ps_control_t *self, const ps_control_req
          : of == NULL   ? add_tables(self, request->doc, tables, err)
                         : add_tables_of(self, of, tables, err);
     if (rc == PSD_OK && ps_doc_count(tables) == 0) {
-        rc = psd_error_set(err, PSD_NO_TABLE, "there is no table");
+        rc = psd_error_set(err, PSD_NO_TABLE, "the cluster has no tables");
     }
     if (rc != PSD_OK) {
         return rc;
@@ -220,10 +220,9 @@ static psd_status_t check_parent(const ps_control_t *self, const ps_chain_t *par
 
     (void)ps_registry_cluster(self->is.registry, &uuid);
     if (rc == PSD_OK && memcmp(&of, &uuid, sizeof of) != 0) {
-        return psd_error_set(err, PSD_INVALID,
-                             "checkpoint \"%s\" is of another cluster, whose "
-                             "versions of rows say nothing here",
-                             name);
+        return psd_error_set(
+            err, PSD_INVALID,
+            "checkpoint \"%s\" is of another cluster; its row versions mean nothing here", name);
     }
     if (rc == PSD_OK && parent->n >= PS_CHAIN_MAX) {
         return psd_error_set(err, PSD_LIMIT,
@@ -279,10 +278,7 @@ static psd_status_t read_parent(const ps_doc_t *manifest, const char *dir, ps_ch
     }
     rc = ps_chain_read(parent, ps_disk_real(), dir, name, err);
     return rc == PSD_OK && ps_chain_sum(parent) != sum
-               ? psd_error_set(err, PSD_BUSY,
-                               "checkpoint \"%s\" has become another one "
-                               "meanwhile",
-                               name)
+               ? psd_error_set(err, PSD_BUSY, "checkpoint \"%s\" was replaced meanwhile", name)
                : rc;
 }
 

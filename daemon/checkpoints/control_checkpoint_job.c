@@ -21,14 +21,14 @@ psd_status_t ps_control_checkpoint_find_job(const ps_control_t *self,
 
     if (rc == PSD_OK && ps_doc_has(request->doc, "tables")) {
         return psd_error_set(err, PSD_INVALID,
-                             "tables beside job; allowed: one of them, for a "
-                             "job's checkpoint has all tables that it uses");
+                             "tables and job are both given; allowed: one of them, as a job's "
+                             "checkpoint has all tables that it uses");
     }
     if (rc == PSD_OK && strcmp(ps_registry_job_state(registry, (*ret_job)->id), "running") != 0) {
-        return psd_error_set(err, PSD_INVALID,
-                             "job \"%s\" is %s: it comes to no clock any more; "
-                             "its tables can be named",
-                             (*ret_job)->name, ps_registry_job_state(registry, (*ret_job)->id));
+        return psd_error_set(
+            err, PSD_INVALID,
+            "job \"%s\" is %s: it reaches no further clock; name its tables instead",
+            (*ret_job)->name, ps_registry_job_state(registry, (*ret_job)->id));
     }
     if (rc == PSD_OK && ps_registry_job_tables(registry, (*ret_job)->id, &ids) == 0) {
         return psd_error_set(err, PSD_NO_TABLE, "job \"%s\" has opened no table", (*ret_job)->name);
@@ -63,11 +63,11 @@ psd_status_t ps_control_checkpoint_next_clock(ps_control_t *self, uint64_t most,
             continue;
         }
         if (!ps_registry_last_seen(self->is.registry, job->id, worker->worker, &seen_ms, &clock)) {
-            return psd_error_set(err, PSD_BUSY,
-                                 "worker %" PRIu32 " of job \"%s\" was not "
-                                 "heard yet since the registry's node began; "
-                                 "try again",
-                                 worker->worker, job->name);
+            return psd_error_set(
+                err, PSD_BUSY,
+                "worker %" PRIu32
+                " of job \"%s\" has not been heard since the registry's node started; try again",
+                worker->worker, job->name);
         }
         most = clock > most ? clock : most;
     }
@@ -127,7 +127,7 @@ psd_status_t ps_control_checkpoint_take_job(ps_control_t *self, psd_error_t *err
     uint64_t created = 0;
 
     if (job == NULL || !ps_registry_job_facts(self->is.registry, job->id, &n_expected, &created)) {
-        return psd_error_set(err, PSD_NO_JOB, "the job has gone meanwhile");
+        return psd_error_set(err, PSD_NO_JOB, "the job is gone");
     }
     if (item == NULL || !ps_doc_set_text(item, "job", job->name) ||
         !ps_doc_set_i64(item, "max_delay", job->max_delay) ||

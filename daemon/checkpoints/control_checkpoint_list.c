@@ -127,8 +127,8 @@ static psd_status_t check_child(void *context, const char *name, psd_error_t *er
         return PSD_OK; /* it needs no parent any more */
     }
     if (rc != PSD_OK) {
-        return psd_error_wrap(err, rc, "whether checkpoint \"%s\" needs \"%s\" is not known", name,
-                              self->parent);
+        return psd_error_wrap(err, rc, "it is not known whether checkpoint \"%s\" needs \"%s\"",
+                              name, self->parent);
     }
     if (strcmp(parent, self->parent) != 0) {
         return PSD_OK;

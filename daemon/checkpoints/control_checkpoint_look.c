@@ -215,7 +215,7 @@ static psd_status_t check_files(const char *path, const ps_doc_t *manifest, psd_
                                          .lsn = numbers[2]};
 
             rc = psd_error_wrap(err, ps_snapshot_size(&dir, &id, &bytes, err),
-                                "what node %s has written is not here; checkpoint.dir must be "
+                                "the files that node %s wrote are not here; checkpoint.dir must be "
                                 "one directory that all nodes see",
                                 node);
         }
@@ -225,7 +225,7 @@ static psd_status_t check_files(const char *path, const ps_doc_t *manifest, psd_
         if (rc == PSD_OK && bytes != numbers[3]) {
             rc = psd_error_set(err, PSD_DAMAGED,
                                "the file of partition %" PRIu64 " of table %" PRIu64 " has %" PRIu64
-                               " bytes; written were %" PRIu64,
+                               " bytes; its node wrote %" PRIu64,
                                numbers[1], numbers[0], bytes, numbers[3]);
         }
     }
@@ -246,17 +246,15 @@ static psd_status_t finish_create(ps_control_t *self, const progress_t *progress
     }
     if (rc == PSD_OK && progress->n_files != wanted) {
         rc = psd_error_set(err, PSD_BUSY,
-                           "%" PRIu64 " partitions were written; there are "
-                           "%" PRIu64 ": some have no node that answers for "
-                           "them, or have moved",
+                           "%" PRIu64 " partitions were written; there are %" PRIu64
+                           ": some have no node that serves them, or have moved",
                            progress->n_files, wanted);
     }
     if (rc == PSD_OK && work->job != 0 && progress->n_inexact > 0) {
         rc = psd_error_set(err, PSD_BUSY,
-                           "%" PRIu64 " of %" PRIu64 " partitions are not right "
-                           "behind clock %" PRIu64 ": the job has ended, or "
-                           "marks could not be held back long enough; try "
-                           "again",
+                           "%" PRIu64 " of %" PRIu64
+                           " partitions are not as right after clock %" PRIu64
+                           ": the job has ended, or marks could not be held long enough; try again",
                            progress->n_inexact, progress->n_files, work->clock);
     }
     if (rc == PSD_OK) {
@@ -318,9 +316,8 @@ static psd_status_t check_restored(const ps_control_t *self, const progress_t *p
     return progress->n_restored == table->spec.n_partitions
                ? PSD_OK
                : psd_error_set(err, PSD_BUSY,
-                               "%" PRIu64 " partitions are being restored; "
-                               "there are %" PRIu32 ": some have no node that answers for them, or "
-                               "have moved",
+                               "%" PRIu64 " partitions are being restored; there are %" PRIu32
+                               ": some have no node that serves them, or have moved",
                                progress->n_restored, table->spec.n_partitions);
 }
 
@@ -366,8 +363,7 @@ static psd_status_t ask_look(ps_control_t *self, ps_control_request_t *request, 
     if (number != self->checkpoint.number) {
         return psd_error_set(err, PSD_INVALID,
                              "checkpoint work %" PRIu64
-                             " is not known any more: it was given up, or psd "
-                             "was started again",
+                             " is not known: it was cancelled, or psd was restarted",
                              number);
     }
     self->checkpoint.looked_ms = ps_now_ms();

@@ -42,7 +42,7 @@ const char *ps_control_node_of(const ps_control_t *self, const ps_control_reques
     const ps_node_t *node =
         ps_registry_node_by_incarnation(self->is.registry, request->answers->at[i].incarnation);
 
-    return node == NULL ? "that has gone" : node->name;
+    return node == NULL ? "that is gone" : node->name;
 }
 
 psd_status_t ps_control_read_words(const ps_control_t *self, const ps_control_request_t *request,
@@ -78,8 +78,7 @@ psd_status_t ps_control_checkpoint_is_free(ps_control_t *self, psd_error_t *err)
     return work->number == 0 || work->looked_ms + PS_CHECKPOINT_LEASE_MS < ps_now_ms()
                ? PSD_OK
                : psd_error_set(err, PSD_BUSY,
-                               "checkpoint \"%s\" is being worked on; one at a "
-                               "time",
+                               "checkpoint \"%s\" is in progress; one at a time is allowed",
                                work->name);
 }
 
@@ -164,8 +163,8 @@ psd_status_t ps_control_checkpoint_fail(ps_control_t *self, ps_control_request_t
 void ps_control_checkpoint_tick(ps_control_t *self)
 {
     if (ps_control_checkpoint_deadline(self) < ps_now_ms()) {
-        ps_log(PS_LOG_WARN, "checkpoint_given_up", "name=%s reason=\"nobody asks how far it is\"",
-               self->checkpoint.name);
+        ps_log(PS_LOG_WARN, "checkpoint_given_up",
+               "name=%s reason=\"no client polls its progress\"", self->checkpoint.name);
         ps_control_checkpoint_give_up(self);
     }
 }

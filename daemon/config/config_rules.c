@@ -86,14 +86,13 @@ static psd_status_t check_endpoints(const ps_config_t *self, psd_error_t *err)
 
     for (size_t i = 0; i < list->n_items; i++) {
         if (ps_endpoint_is_abstract(list->items[i])) {
-            return psd_error_set(err, PSD_CONFIG,
-                                 "%s: listen.endpoints has %s, which is no file that could keep "
-                                 "others out; allowed: ipc://PATH with a PATH that begins with "
-                                 "neither @ nor *",
-                                 ps_origin_print(&self->origins[PS_KEY_listen_endpoints],
-                                                 ps_config_key(PS_KEY_listen_endpoints), place,
-                                                 sizeof place),
-                                 list->items[i]);
+            return psd_error_set(
+                err, PSD_CONFIG,
+                "%s: listen.endpoints has %s, which is not a file whose rights could keep others "
+                "out; allowed: ipc://PATH with a PATH that begins with neither @ nor *",
+                ps_origin_print(&self->origins[PS_KEY_listen_endpoints],
+                                ps_config_key(PS_KEY_listen_endpoints), place, sizeof place),
+                list->items[i]);
         }
         if (ps_endpoint_is_local(list->items[i]) || self->security.allow_plaintext) {
             continue;

@@ -80,7 +80,7 @@ static psd_status_t check_file(int dir, const char *file, psd_error_t *err)
     if (fstat(fd, &is) != 0) {
         rc = psd_error_set(err, PSD_IO, "%s", strerror(errno));
     } else if (!S_ISREG(is.st_mode)) {
-        rc = psd_error_set(err, PSD_INVALID, "it is no file");
+        rc = psd_error_set(err, PSD_INVALID, "it is not a file");
     } else {
         why = unsafe(&is);
         rc = why == NULL ? PSD_OK : psd_error_set(err, PSD_DENIED, "it %s", why);

@@ -35,8 +35,7 @@ static psd_status_t find_op(const ps_control_t *self, const char *name, size_t *
         return psd_error_set(err, PSD_UNSUPPORTED, "unknown op %s; did you mean \"%s\"?", shown,
                              near);
     }
-    return psd_error_set(err, PSD_UNSUPPORTED,
-                         "unknown op %s; docs/protocol.md lists those that are", shown);
+    return psd_error_set(err, PSD_UNSUPPORTED, "unknown op %s; docs/protocol.md lists them", shown);
 }
 
 /* Reads the fields that all requests have. */

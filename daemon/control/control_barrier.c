@@ -203,8 +203,7 @@ static psd_status_t enter(ps_control_t *self, const ps_job_t *job, const ps_wait
     }
     if (watch->n_waiters >= WAITERS_MAX) {
         return psd_error_set(err, PSD_LIMIT,
-                             "%d requests wait at the barrier of job \"%s\", "
-                             "no more are allowed",
+                             "%d requests wait at the barrier of job \"%s\"; no more are allowed",
                              WAITERS_MAX, job->name);
     }
     if (!ps_watch_wait(watch, waiter)) {

@@ -95,7 +95,7 @@ void ps_control_decide(ps_control_t *self)
             char quoted[512];
 
             self->decide_ms = ps_now_ms() + RETRY_MS;
-            ps_log(PS_LOG_ERROR, "copies_not_decided", "status=%s reason=%s hint=\"tried again\"",
+            ps_log(PS_LOG_ERROR, "copies_not_decided", "status=%s reason=%s hint=\"retrying\"",
                    psd_status_name(rc),
                    ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
             psd_error_clear(self->err);
@@ -135,6 +135,6 @@ void ps_control_take_report(ps_control_t *self, uint64_t from, const ps_report_t
     }
     ps_log(PS_LOG_DEBUG, "copy_reported",
            "kind=%d table=%" PRIu32 " partition=%" PRIu32 " epoch=%" PRIu64 " lsn=%" PRIu64
-           " minded=%d",
+           " accepted=%d",
            (int)report->kind, report->table, report->partition, report->epoch, report->lsn, minded);
 }

@@ -116,8 +116,8 @@ static psd_status_t check_confirmed(const ps_control_t *self, const ps_control_r
         return rc;
     }
     return psd_error_set(err, PSD_NODE_HELD,
-                         "node %s has the last copies of %u partitions now, not of %" PRIu64
-                         " as was confirmed; look again",
+                         "node %s has the last copies of %u partitions now, %" PRIu64
+                         " were confirmed; check again",
                          node->name, left.n_last, confirmed);
 }
 

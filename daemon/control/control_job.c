@@ -139,7 +139,7 @@ static psd_status_t find_joined(const ps_control_t *self, uint32_t job, uint32_t
     *ret_worker = *ret_job == NULL ? NULL : ps_job_worker(*ret_job, rank);
     if (*ret_worker == NULL) {
         return psd_error_set(err, PSD_FAILED,
-                             "worker %" PRIu32 " of job %" PRIu32 " is not there behind its join",
+                             "worker %" PRIu32 " of job %" PRIu32 " is missing after its join",
                              rank, job);
     }
     return PSD_OK;
@@ -182,9 +182,9 @@ static psd_status_t explain_running(const ps_control_t *self, const ps_join_t *j
     }
     psd_error_clear(err);
     return psd_error_set(err, PSD_WORKER_EXISTS,
-                         "worker %" PRIu32 " of job %s is running already (last seen %.1f s "
-                         "ago); one that is gone counts as running until it was silent for "
-                         "%.1f s (workers.lost_after_ms)",
+                         "worker %" PRIu32
+                         " of job %s is running already (last seen %.1f s ago); a worker counts as "
+                         "running until it is silent for %.1f s (workers.lost_after_ms)",
                          join->worker, join->job, (double)(ps_now_ms() - seen_ms) / 1000.0,
                          (double)self->is.config->workers.lost_after_ms / 1000.0);
 }

@@ -49,7 +49,7 @@ static psd_status_t lose(ps_control_t *self, uint32_t job, uint32_t worker, psd_
         return rc;
     }
     ps_log(PS_LOG_WARN, "worker_lost",
-           "job=%s id=%" PRIu32 " worker=%" PRIu32 " hint=\"nobody waits for it any more\"",
+           "job=%s id=%" PRIu32 " worker=%" PRIu32 " hint=\"the others no longer wait for it\"",
            command.job.name, job, worker);
     ps_control_job_changed(self, job);
     return PSD_OK;
@@ -96,7 +96,7 @@ static bool gives_grace(ps_control_t *self, uint64_t now_ms)
     if (self->grace_ms == 0 && now_ms - due_ms > LATE_MS) {
         self->grace_ms = now_ms + 2 * self->is.config->workers.heartbeat_ms;
         ps_log(PS_LOG_WARN, "clock_late",
-               "ms=%" PRIu64 " hint=\"psd stood still; workers get %" PRIu64 " ms to be heard\"",
+               "ms=%" PRIu64 " hint=\"psd was stalled; workers get %" PRIu64 " ms to report\"",
                now_ms - due_ms, 2 * self->is.config->workers.heartbeat_ms);
     }
     return now_ms < self->grace_ms;

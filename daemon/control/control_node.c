@@ -39,10 +39,9 @@ static psd_status_t check_name(ps_control_t *self, const char *name, uint64_t in
         ps_overseer_look(self->overseer, node, ps_now_ms()).state != PS_HEALTH_UP) {
         return PSD_OK;
     }
-    rc = psd_error_set(err, PSD_DENIED,
-                       "a node \"%s\" is alive at %s; give this one another "
-                       "node.name",
-                       name, node->control);
+    rc =
+        psd_error_set(err, PSD_DENIED, "a node \"%s\" is up at %s; give this one another node.name",
+                      name, node->control);
     ps_control_note_denied(self, name, false, psd_error_text(err));
     return rc;
 }
@@ -61,16 +60,14 @@ static psd_status_t check_secret(ps_control_t *self, const char *name, const ps_
     self->n_denied++;
     if ((self->n_denied & (self->n_denied - 1)) == 0) { /* not every single one */
         ps_log(PS_LOG_WARN, "node_denied",
-               "name=%s n=%" PRIu64 " hint=\"somebody says that name without "
-               "the node's secret\"",
-               name, self->n_denied);
+               "name=%s n=%" PRIu64 " hint=\"a node claims that name without its secret\"", name,
+               self->n_denied);
     }
-    rc = psd_error_set(err, PSD_DENIED,
-                       "node \"%s\" is known with another secret, which is in "
-                       "its data directory; start it there, or, if that is "
-                       "lost, remove the node (pscli node remove %s --force) "
-                       "before it joins again",
-                       name, name);
+    rc = psd_error_set(
+        err, PSD_DENIED,
+        "node \"%s\" has another secret, stored in its data directory; start it there, or, if that "
+        "is lost, remove the node (pscli node remove %s --force) before it joins again",
+        name, name);
     ps_control_note_denied(self, name, true, psd_error_text(err));
     return rc;
 }
@@ -80,7 +77,7 @@ static psd_status_t read_speaker(ps_control_t *self, const ps_doc_t *doc, const 
                                  psd_error_t *err)
 {
     psd_status_t rc = ps_control_check_versions(
-        doc, "node", PS_NODE_FORMAT, "give all nodes of a cluster the same build of psd", err);
+        doc, "node", PS_NODE_FORMAT, "run the same build of psd on all nodes of a cluster", err);
 
     if (rc == PSD_OK) {
         rc = ps_control_check_cluster(self, doc, err);
@@ -168,7 +165,7 @@ static psd_status_t check_endpoint(const char *what, const char *text, bool may_
     return ps_endpoint_is_valid(text) || (may_lack && text[0] == '\0')
                ? PSD_OK
                : psd_error_set(err, PSD_INVALID,
-                               "%s is no address; allowed: tcp://HOST:PORT, ipc://PATH", what);
+                               "%s is not an address; allowed: tcp://HOST:PORT, ipc://PATH", what);
 }
 
 static psd_status_t check_node(const ps_node_t *node, psd_error_t *err)
@@ -219,7 +216,7 @@ static psd_status_t settle_life(ps_control_t *self, const ps_node_t *node, psd_e
     }
     return strcmp(known->name, node->name) == 0
                ? PSD_OK
-               : psd_error_set(err, PSD_DENIED, "this life of a node is known as \"%s\"",
+               : psd_error_set(err, PSD_DENIED, "this incarnation of a node is known as \"%s\"",
                                known->name);
 }
 

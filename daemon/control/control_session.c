@@ -15,9 +15,7 @@ psd_status_t ps_control_check_session(const ps_control_t *self, uint64_t session
 
     if (session == 0 || (session > self->last_session && session > old)) {
         return psd_error_set(err, PSD_NO_SESSION,
-                             "session %" PRIu64 " was not given out; say hello "
-                             "first",
-                             session);
+                             "session %" PRIu64 " was not assigned; say hello first", session);
     }
     return PSD_OK;
 }
@@ -133,7 +131,7 @@ static psd_status_t take_session(ps_control_t *self, const ps_id_t *client, uint
     }
     *ret_session = ps_registry_take_session(self->is.registry);
     if (*ret_session == 0) {
-        return psd_error_set(err, PSD_LIMIT, "no session number is left");
+        return psd_error_set(err, PSD_LIMIT, "no session numbers are left");
     }
     self->last_session = *ret_session;
     ps_shards_set_last_session(self->is.shards, *ret_session);
@@ -164,7 +162,8 @@ psd_status_t ps_control_hello(ps_control_t *self, ps_control_request_t *request,
     ps_id_t client;
     uint64_t session = 0;
     psd_status_t rc = ps_control_check_versions(
-        request->doc, "client", PS_VERSION, "bring psd and what uses libpsd to one version", err);
+        request->doc, "client", PS_VERSION,
+        "install the same version of psd and of programs with libpsd", err);
 
     if (rc == PSD_OK) {
         rc = ps_control_check_cluster(self, request->doc, err);

@@ -30,8 +30,8 @@ static psd_status_t drop_half_restored(ps_control_t *self, psd_error_t *err)
         char text[sizeof note.text];
 
         (void)snprintf(text, sizeof text,
-                       "table %s was being restored when the registry's node "
-                       "ended: the restore has failed, and it is dropped",
+                       "table %s was being restored when the registry's node ended: the restore "
+                       "failed, and the table is dropped",
                        table->spec.name);
         rc = ps_control_drop_table(self, table->spec.name, err);
         if (rc == PSD_OK) {
@@ -58,11 +58,12 @@ psd_status_t ps_control_start(ps_control_t *self, psd_error_t *err)
 
         ps_overseer_tell_table(self->overseer, table->id);
         if (table->rows_lost && !table->loss_acked) {
-            ps_log(PS_LOG_WARN, "rows_lost",
-                   "table=%s id=%" PRIu32 " reason=restart hint=\"rows begin again at their first "
-                   "values; 'pscli table ack %s' goes on with those that came "
-                   "since, or drop and create it\"",
-                   table->spec.name, table->id, table->spec.name);
+            ps_log(
+                PS_LOG_WARN, "rows_lost",
+                "table=%s id=%" PRIu32
+                " reason=restart hint=\"rows restart at their initial values; 'pscli table ack %s' "
+                "accepts the loss and keeps the rows that came since, or drop and create it\"",
+                table->spec.name, table->id, table->spec.name);
         }
     }
     for (size_t i = 0; i < ps_registry_n_jobs(registry); i++) {

@@ -112,8 +112,8 @@ static psd_status_t enter(ps_control_t *self, ps_control_request_t *request, ps_
     }
     if (watch->n_asks >= ASKS_MAX) {
         return psd_error_set(err, PSD_LIMIT,
-                             "%d questions wait for slices of job number "
-                             "%" PRIu32 ", no more are allowed",
+                             "%d requests wait for slices of job number %" PRIu32
+                             "; no more are allowed",
                              ASKS_MAX, ask->is.job);
     }
     ask->reply = request->reply;

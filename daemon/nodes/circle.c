@@ -88,8 +88,8 @@ static bool print(const walk_t *self, size_t from, ps_buffer_t *line)
                           : ps_buffer_print(line, "worker %" PRIu32,
                                             workers[self->path[next]].is->worker));
     }
-    return done && ps_buffer_print(line, self->n_path - from == 1 ? ": it cannot go on"
-                                                                  : ": none of them can go on");
+    return done && ps_buffer_print(line, self->n_path - from == 1 ? ": it cannot continue"
+                                                                  : ": none of them can continue");
 }
 
 static bool report(const walk_t *self, size_t from, ps_doc_t *circles, ps_doc_t *text)

@@ -45,8 +45,7 @@ static void log_note(const ps_member_t *self, const ps_agent_note_t *note)
     case PS_AGENT_GONE:
         ps_log(PS_LOG_WARN, "registry_gone",
                "registry=%s silent_ms=%" PRIu64
-               " hint=\"partitions are served as before; tables and jobs "
-               "cannot change\"",
+               " hint=\"partitions are still served; tables and jobs cannot change\"",
                self->registry, note->silent_ms);
         break;
     case PS_AGENT_BACK:
@@ -282,7 +281,7 @@ static void refuse(ps_member_t *self, uint64_t conn, uint64_t id)
 
     (void)snprintf(line, sizeof line, "node \"%s\" is not the registry; ask %s, which %s",
                    self->name, self->registry,
-                   ps_member_is_heard(self) ? "answers" : "is silent at the moment");
+                   ps_member_is_heard(self) ? "answers" : "is silent now");
     if (doc == NULL || !ps_doc_set_u64(doc, "v", 1) || !ps_doc_set_u64(doc, "id", id) ||
         !ps_doc_set_text(doc, "status", psd_status_name(rc))) {
         return;

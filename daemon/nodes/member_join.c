@@ -196,9 +196,8 @@ static psd_status_t join_any(ps_member_t *self, const ps_text_list_t *urls,
         }
         if (rc == PSD_CONNECT && !told) {
             told = true;
-            ps_log(PS_LOG_WARN, "registry_silent",
-                   "reason=\"%s\" hint=\"it is asked again for %d s\"", psd_error_text(err),
-                   COMING_MS / 1000);
+            ps_log(PS_LOG_WARN, "registry_silent", "reason=\"%s\" hint=\"retrying for %d s\"",
+                   psd_error_text(err), COMING_MS / 1000);
         }
     }
     return rc;

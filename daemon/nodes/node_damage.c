@@ -15,7 +15,7 @@ void ps_node_damage_done(ps_node_damage_t *self)
 
 static psd_status_t no_memory(psd_error_t *err)
 {
-    return psd_error_set(err, PSD_NOMEM, "no memory to tell of damage");
+    return psd_error_set(err, PSD_NOMEM, "no memory to report damage");
 }
 
 static size_t count_lost(const ps_shards_t *shards)

@@ -188,8 +188,8 @@ static void finish_file(ps_checkpoint_task_t *self, const ps_piece_done_t *done)
         ps_checkpoint_fail(
             self, psd_error_set(self->err, PSD_DAMAGED,
                                 "the file of partition %" PRIu32 " of table %" PRIu32
-                                " is whole, but not the one that the manifest "
-                                "means: its blocks give %016" PRIx64 ", there it is %016" PRIx64,
+                                " is complete, but the manifest names another one: its blocks give "
+                                "%016" PRIx64 ", the manifest has %016" PRIx64,
                                 item->id.partition, item->id.table, done->sum, item->sum));
         return;
     }

@@ -333,8 +333,7 @@ static psd_status_t do_look(ps_checkpoint_task_t *self, ps_shard_t *shard,
     if (number != self->number) {
         return psd_error_set(err, PSD_INVALID,
                              "checkpoint work %" PRIu64
-                             " is not known here: it was given up, or psd was "
-                             "started again",
+                             " is not known here: it was cancelled, or psd was restarted",
                              number);
     }
     self->seen_ms = step->now_ms;

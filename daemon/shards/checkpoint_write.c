@@ -91,13 +91,13 @@ static psd_status_t go_on(ps_checkpoint_task_t *self, ps_shard_t *shard,
     }
     if (!ps_shard_image_look(shard, item->id.table, item->id.partition, &view) ||
         view.state == PS_IMAGE_NONE) {
-        return psd_error_set(self->err, PSD_BUSY, "it is not answered for here any more");
+        return psd_error_set(self->err, PSD_BUSY, "it is no longer served here");
     }
     if (view.state == PS_IMAGE_FAILED) {
         return psd_error_set(self->err, PSD_NOMEM, "no memory for an image");
     }
     if (view.state == PS_IMAGE_RESTORING) {
-        return psd_error_set(self->err, PSD_BUSY, "rows of a checkpoint are still to come");
+        return psd_error_set(self->err, PSD_BUSY, "rows of a checkpoint are missing");
     }
     *ret_idle = view.state == PS_IMAGE_PENDING;
     if (*ret_idle) {

@@ -26,13 +26,12 @@ static void say_found(const ps_journal_args_t *args, const ps_journal_found_t *f
     if (log->cut_bytes > 0) {
         ps_log(PS_LOG_WARN, "torn_tail_cut",
                "shard=%" PRIu32 " segment=%016" PRIx64 " offset=%" PRIu64 " bytes=%" PRIu64
-               " hint=\"a crash interrupted a write; nothing of it was "
-               "acknowledged at level disk\"",
+               " hint=\"a crash interrupted a write; none of it was acknowledged at level disk\"",
                args->shard, log->cut_segment, log->cut_offset, log->cut_bytes);
     }
     if (log->note_torn) {
-        ps_log(PS_LOG_WARN, "flushed_note_torn", "shard=%" PRIu32 " hint=\"the other slot counts\"",
-               args->shard);
+        ps_log(PS_LOG_WARN, "flushed_note_torn",
+               "shard=%" PRIu32 " hint=\"the other slot is used\"", args->shard);
     }
     if (found->was_there) {
         ps_log(PS_LOG_INFO, "recovered",
@@ -56,8 +55,7 @@ static void say_damage(const ps_journal_args_t *args, const ps_damage_t *damage)
 
         ps_log(PS_LOG_ERROR, "partitions_lost",
                "shard=%" PRIu32 " table=%" PRIu32 " first=%" PRIu32 " last=%" PRIu32
-               " hint=\"those that lie here are made anew from their other "
-               "copies\"",
+               " hint=\"those of this shard are rebuilt from their other copies\"",
                args->shard, lost->table, lost->first, lost->last);
     }
 }

@@ -33,8 +33,8 @@ bool ps_shard_wait_check(uint32_t shard, void *pipe, psd_status_t rc, psd_error_
     }
     ps_log(PS_LOG_ERROR, "wait_failed", "shard=%" PRIu32 " reason=%s hint=%s", shard,
            ps_log_quote(psd_error_text(err), quoted, sizeof quoted),
-           rc == PSD_NOMEM ? "\"tried again\""
-                           : "\"the shard hears nothing more; psd ends, start it again\"");
+           rc == PSD_NOMEM ? "\"retrying\""
+                           : "\"the shard receives no more messages; psd stops, restart it\"");
     psd_error_clear(err);
     if (rc != PSD_NOMEM) {
         abort();

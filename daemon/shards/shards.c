@@ -156,7 +156,8 @@ void ps_shards_stop(ps_shards_t **self_p)
         ps_shard_found_done(&self->threads[i].args.found);
     }
     if (ps_fresh_note_take_back(&self->fresh, ps_disk_real(), self->log_dir, NULL) != PSD_OK) {
-        ps_log(PS_LOG_WARN, "logs_new_stays", "hint=\"the next start counts as one without rows\"");
+        ps_log(PS_LOG_WARN, "logs_new_stays",
+               "hint=\"the next start counts as a start without rows\"");
     }
     ps_fresh_note_done(&self->fresh);
     ps_shards_forget_asked(self);
@@ -190,8 +191,8 @@ void ps_shards_joined(ps_shards_t *self)
     if (self->fresh.is_fresh &&
         ps_fresh_note_remove(&self->fresh, ps_disk_real(), self->log_dir, err) != PSD_OK) {
         ps_log(PS_LOG_ERROR, "logs_stay_new",
-               "reason=%s hint=\"the next start counts as one without rows; "
-               "remove the file logs-new of the data directory by hand\"",
+               "reason=%s hint=\"the next start counts as a start without rows; remove the file "
+               "logs-new of the data directory by hand\"",
                ps_log_quote(psd_error_text(err), quoted, sizeof quoted));
     }
 }

@@ -68,9 +68,7 @@ static psd_status_t new_asked(ps_shards_t *self, ps_call_kind_t kind, uint32_t f
     PSD_AUTO(asked_destroy) ps_asked_t *asked = NULL;
 
     if (self->n_asked >= PS_SHARDS_ASKED_MAX) {
-        return psd_error_set(err, PSD_BUSY,
-                             "%d questions wait for the shards, no more are "
-                             "allowed",
+        return psd_error_set(err, PSD_BUSY, "%d requests wait for the shards; no more are allowed",
                              PS_SHARDS_ASKED_MAX);
     }
     asked = ps_alloc(1, sizeof *asked);

@@ -57,8 +57,7 @@ static bool print_reply(const ps_doc_t *reply, uint64_t id, ps_buffer_t *ret_tex
     instead = ps_control_new_reply(id, PSD_LIMIT);
     return instead != NULL &&
            add_error(instead, PSD_LIMIT,
-                     "the answer is longer than a control message may be; ask "
-                     "for less at once") &&
+                     "the answer does not fit in a control message; ask for less at once") &&
            ps_doc_print(instead, ret_text);
 }
 

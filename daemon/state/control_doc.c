@@ -239,10 +239,9 @@ bool ps_control_table_doc(const ps_control_t *self, const ps_table_t *table,
     }
     if (table->rows_lost && !table->loss_acked &&
         !ps_doc_set_text(doc, "hint",
-                         "the node was restarted and the rows begin again at "
-                         "their first values; \"pscli table ack\" goes on with "
-                         "those that came since, or drop and create the "
-                         "table")) {
+                         "the node was restarted and the rows restart at their initial values; "
+                         "\"pscli table ack\" accepts the loss and keeps the rows that came since, "
+                         "or drop and create the table")) {
         return false;
     }
     return !with_partitions || add_partitions(self, table, answers, doc);

@@ -31,12 +31,12 @@ static bool warn(const char *node, uint64_t bytes, uint64_t most, ps_doc_t *arra
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
 
     return ps_buffer_print(&text,
-                           bytes > most ? "node \"%s\": tables need %.1f MiB, and it has %.1f MiB "
-                                          "of memory: more nodes, fewer columns or an updater with "
-                                          "less state"
-                                        : "node \"%s\": tables need %.1f MiB of its %.1f MiB of "
-                                          "memory; requests on their way and other programs need "
-                                          "some too",
+                           bytes > most
+                               ? "node \"%s\": tables need %.1f MiB, and it has %.1f MiB "
+                                 "of memory: more nodes, fewer columns or an updater with "
+                                 "less state"
+                               : "node \"%s\": tables need %.1f MiB of its %.1f MiB of memory; "
+                                 "requests in flight and other programs need some too",
                            node, (double)bytes / MIB, (double)most / MIB) &&
            ps_doc_append_text(array, (const char *)text.data);
 }

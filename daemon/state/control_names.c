@@ -60,7 +60,5 @@ psd_status_t ps_control_give_name(ps_control_t *self, const char *wanted, const 
         }
     }
     return psd_error_set(err, PSD_LIMIT,
-                         "no name is free for another node like \"%s\"; give "
-                         "it a node.name",
-                         wanted);
+                         "no name like \"%s\" is free for another node; set node.name", wanted);
 }

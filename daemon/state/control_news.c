@@ -35,8 +35,7 @@ static void log_news(const ps_sight_news_t *news)
     }
     ps_log(PS_LOG_WARN, news->state == PS_HEALTH_DOWN ? "node_down" : "node_suspect",
            "node=%s silent_ms=%" PRIu64
-           " hint=\"partitions with no copy elsewhere cannot be used until it "
-           "is back\"",
+           " hint=\"partitions with no other copy are unavailable until it is back\"",
            news->name, news->silent_ms);
 }
 
@@ -55,11 +54,11 @@ void ps_control_note_nodes(ps_control_t *self)
             continue;
         }
         if (news.state == PS_HEALTH_UP) {
-            (void)snprintf(text, sizeof text, "node %s is heard again", news.name);
+            (void)snprintf(text, sizeof text, "node %s is reachable again", news.name);
         } else {
             (void)snprintf(text, sizeof text,
-                           "node %s is %s, silent for %.1f s; what it alone "
-                           "has cannot be used until it is back",
+                           "node %s is %s, silent for %.1f s; partitions with no other copy are "
+                           "unavailable until it is back",
                            news.name, ps_health_name(news.state), (double)news.silent_ms / 1000.0);
         }
         note(self, news.state == PS_HEALTH_UP ? PS_LOG_INFO : PS_LOG_WARN, text);
@@ -95,8 +94,8 @@ void ps_control_note_losses(ps_control_t *self, const ps_command_t *command)
         if (n > 0 && table != NULL) {
             (void)snprintf(text, sizeof text,
                            "table %s lost the rows of %" PRIu32 " of its %" PRIu32
-                           " partitions; \"pscli table ack %s\" goes on with "
-                           "those that come from now on",
+                           " partitions; \"pscli table ack %s\" accepts the loss and keeps the "
+                           "rows that came since",
                            table->spec.name, n, table->spec.n_partitions, table->spec.name);
             note(self, PS_LOG_WARN, text);
         }
@@ -149,8 +148,8 @@ static bool add_denied(const ps_denied_t *denied, ps_doc_t *problems)
         return true;
     }
     (void)snprintf(text, sizeof text,
-                   "node \"%s\" wants to join and is refused, %" PRIu64
-                   " times, the last %.1f s ago: %s",
+                   "node \"%s\" tries to join and was refused %" PRIu64
+                   " times, the last time %.1f s ago: %s",
                    denied->name, denied->n, (double)ago_ms / 1000.0, denied->why);
     return ps_doc_append_text(problems, text);
 }

@@ -61,7 +61,7 @@ static void print_silent(const ps_control_t *self, const ps_node_t *node, const 
     uint64_t n_last = 0;
     uint64_t n_awaited = 0;
     uint64_t n = count_copies(self->is.registry, node->incarnation, &n_last, &n_awaited);
-    char since[64] = "not heard since the registry's start";
+    char since[64] = "not heard since the registry started";
     char what[160] = "its partitions are served by their other copies";
 
     if (!view->never) {
@@ -69,14 +69,13 @@ static void print_silent(const ps_control_t *self, const ps_node_t *node, const 
     }
     if (n_last > 0) {
         (void)snprintf(what, sizeof what,
-                       "it is waited for, and its %" PRIu64
-                       " partition%s, which ha%s no other copy, cannot be used "
-                       "until it is back",
+                       "psd waits for it: its %" PRIu64
+                       " partition%s, which ha%s no other copy, cannot be used until it is back",
                        n_last, n_last == 1 ? "" : "s", n_last == 1 ? "s" : "ve");
     } else if (n_awaited > 0) {
         (void)snprintf(what, sizeof what,
-                       "it is waited for: %" PRIu64
-                       " partition%s no primary, and its cop%s may have most",
+                       "psd waits for it: %" PRIu64
+                       " partition%s no primary, and its cop%s may have the most records",
                        n_awaited, n_awaited == 1 ? " has" : "s have", n_awaited == 1 ? "y" : "ies");
     } else if (n == 0) {
         (void)snprintf(what, sizeof what, "it has no partitions");
@@ -107,11 +106,11 @@ static bool add_damage(const ps_node_t *node, const ps_sight_t *view, ps_doc_t *
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
 
-    return ps_buffer_print(&text,
-                           "node \"%s\" found damaged files at its start: %s; "
-                           "what they cost it is made anew from other copies, "
-                           "and they stay as *.damaged; check that disk",
-                           node->name, view->damage) &&
+    return ps_buffer_print(
+               &text,
+               "node \"%s\" found damaged files at its start: %s; lost copies are rebuilt from "
+               "other copies, the files stay as *.damaged; check that disk",
+               node->name, view->damage) &&
            ps_doc_append_text(array, (const char *)text.data);
 }
 
@@ -180,20 +179,19 @@ static bool add_few(const ps_table_t *table, const counts_t *counts, ps_doc_t *a
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
     uint32_t n_none = counts->n_few - counts->n_catching_up - counts->n_away;
-    bool done =
-        ps_buffer_print(&text,
-                        "table \"%s\": %" PRIu32
-                        " partitions have fewer whole copies than the %" PRIu32 " that are wanted",
-                        table->spec.name, counts->n_few, table->spec.replicas);
+    bool done = ps_buffer_print(&text,
+                                "table \"%s\": %" PRIu32 " partitions have fewer than the %" PRIu32
+                                " whole copies wanted",
+                                table->spec.name, counts->n_few, table->spec.replicas);
 
     if (done && counts->n_catching_up > 0) {
         done = ps_buffer_print(&text, "; at %" PRIu32 " one catches up", counts->n_catching_up);
     }
     if (done && counts->n_away > 0) {
-        done = ps_buffer_print(&text,
-                               "; at %" PRIu32 " one is on a silent node, and "
-                               "is made elsewhere when that stays away",
-                               counts->n_away);
+        done = ps_buffer_print(
+            &text,
+            "; at %" PRIu32 " one is on a silent node, and is rebuilt elsewhere if that stays away",
+            counts->n_away);
     }
     if (done && n_none > 0) {
         done = ps_buffer_print(&text, "; for %" PRIu32 " there is no other node yet", n_none);
@@ -211,24 +209,22 @@ bool ps_control_add_table_problems(const ps_control_t *self, const ps_table_t *t
     if (counts.n_fenced > 0) {
         (void)snprintf(
             text, sizeof text,
-            "table \"%s\": %" PRIu32 " partitions have no primary; their copies are asked "
-            "who has most%s%s%s",
+            "table \"%s\": %" PRIu32
+            " partitions have no primary; the registry asks their copies for the last record%s%s%s",
             table->spec.name, counts.n_fenced, counts.waits == NULL ? "" : ", and node \"",
             counts.waits == NULL ? "" : counts.waits->name,
-            counts.waits == NULL ? ""
-                                 : "\", which is silent and may have it, is waited "
-                                   "for");
+            counts.waits == NULL ? "" : "\", which is silent and may have it, is awaited");
         done = ps_doc_append_text(array, text);
     }
     if (done && counts.n_few > 0) {
         done = add_few(table, &counts, array);
     }
     if (done && table->rows_lost && !table->loss_acked) {
-        (void)snprintf(text, sizeof text,
-                       "table \"%s\" lost rows with the last node that had "
-                       "them; \"pscli table ack %s\" goes on with those that "
-                       "came since, or drop and create it",
-                       table->spec.name, table->spec.name);
+        (void)snprintf(
+            text, sizeof text,
+            "table \"%s\" lost rows with the last node that had them; \"pscli table ack %s\" "
+            "accepts the loss and keeps the rows that came since, or drop and create it",
+            table->spec.name, table->spec.name);
         done = ps_doc_append_text(array, text);
     }
     return done;
@@ -266,12 +262,11 @@ bool ps_control_add_silent(const ps_control_t *self, const ps_table_t *table, ps
         }
         *ret_any = true;
         (void)snprintf(text, sizeof text,
-                       "table \"%s\": node \"%s\", which has the primaries of "
-                       "%" PRIu32 " partitions, is %s; who asks for these "
-                       "waits until it is back, or until another copy in sync "
-                       "takes over",
+                       "table \"%s\": node \"%s\", which has the primaries of %" PRIu32
+                       " partitions, is %s; requests for them wait until it is back, or until "
+                       "another copy in sync takes over",
                        table->spec.name, node->name, n,
-                       node->up ? "not reached by clients" : "silent");
+                       node->up ? "unreachable for clients" : "silent");
         done = ps_doc_append_text(array, text);
     }
     return done;
@@ -322,12 +317,12 @@ static bool add_still(const ps_table_t *table, const ps_node_t *node, const ps_a
             }
         }
     }
-    (void)snprintf(text, sizeof text,
-                   "table \"%s\": at %" PRIu32
-                   " partitions the copy on node \"%s\" is not known to have all "
-                   "for %.1f s; who waits for it goes on when it "
-                   "has, or when it is no longer in sync",
-                   table->spec.name, n, node->name, (double)longest_ms / 1000.0);
+    (void)snprintf(
+        text, sizeof text,
+        "table \"%s\": at %" PRIu32
+        " partitions the copy on node \"%s\" has not confirmed all records for %.1f s; pushes that "
+        "wait for it continue when it does, or when it leaves the in-sync set",
+        table->spec.name, n, node->name, (double)longest_ms / 1000.0);
     return n == 0 || ps_doc_append_text(array, text);
 }
 
@@ -347,9 +342,8 @@ static bool add_disks(const ps_node_t *node, const ps_answers_t *answers, ps_doc
         }
         (void)snprintf(text, sizeof text,
                        "node \"%s\": the disk of shard %" PRIu32
-                       " takes nothing: %s; pushes at level disk wait there, or "
-                       "go to other copies; it goes on by itself when the disk "
-                       "does",
+                       " accepts no writes: %s; pushes at level disk wait there, or go to other "
+                       "copies; psd retries until it does",
                        node->name, call->shard, call->info.disk_trouble);
         done = ps_doc_append_text(array, text);
     }
@@ -364,9 +358,8 @@ static bool add_files(const ps_node_t *node, const ps_sight_t *view, ps_doc_t *a
         return true;
     }
     (void)snprintf(text, sizeof text,
-                   "node \"%s\" is out of file descriptors, and hangs up on "
-                   "new connections; raise its limit (LimitNOFILE, ulimit -n) "
-                   "or close clients",
+                   "node \"%s\" is out of file descriptors and refuses new connections; raise its "
+                   "limit (LimitNOFILE, ulimit -n) or close clients",
                    node->name);
     return ps_doc_append_text(array, text);
 }

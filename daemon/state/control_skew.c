@@ -38,15 +38,13 @@ static void hear(const ps_table_t *table, const ps_shard_answer_t *call, sizes_t
 static const char *advice(const ps_table_spec_t *spec)
 {
     if (spec->partition_by == PS_PARTITION_BY_LIST) {
-        return "other boundaries (--partition-by list:ROW,…) would share them "
-               "out";
+        return "other boundaries (--partition-by list:ROW,…) would balance them";
     }
     if (spec->partition_by == PS_PARTITION_BY_RANGE && spec->keys == PS_KEYS_HASH) {
-        return "its keys are not spread over 0 .. 2^64 - 1, and it is "
-               "partitioned by range; a table that is made with --partition-by "
-               "hash shares them out";
+        return "its keys are not evenly spread over 0 .. 2^64 - 1, and it is partitioned by range; "
+               "a table that is made with --partition-by hash balances them";
     }
-    return "more partitions may share them out";
+    return "more partitions may balance them";
 }
 
 static bool warn(const ps_table_t *table, const char *what, const uint64_t *sizes, size_t part,

@@ -49,7 +49,7 @@ static bool add_holders(const why_t *self, const ps_worker_view_t *waiter, ps_do
                ps_buffer_print(words, "%s%s", words->size == 0 ? "" : "; ", waiter->reason);
     }
     if (done && words->size == 0) {
-        done = ps_buffer_print(words, "nobody any more");
+        done = ps_buffer_print(words, "nobody now");
     }
     return done;
 }
@@ -128,22 +128,23 @@ static void print_lost(const ps_worker_view_t *worker, const ps_watched_t *watch
     } else if (watched->reason[0] != '\0') {
         (void)snprintf(ret_text, size,
                        "worker %" PRIu32 " failed %.1f s ago at clock %" PRIu64
-                       ": %s; nobody waits for it any more",
+                       ": %s; the others no longer wait for it",
                        rank, ago_s, worker->clock, watched->reason);
     } else if (worker->is->joins == 0) {
-        (void)snprintf(ret_text, size,
-                       "worker %" PRIu32 " did not join in time and was given "
-                       "up %.1f s ago; nobody waits for it any more",
-                       rank, ago_s);
+        (void)snprintf(
+            ret_text, size,
+            "worker %" PRIu32
+            " did not join in time and was given up %.1f s ago; the others no longer wait for it",
+            rank, ago_s);
     } else if (watched->silent_ms == 0) {
         (void)snprintf(ret_text, size,
                        "worker %" PRIu32 " was lost %.1f s ago at clock %" PRIu64
-                       ", without a sign of life; nobody waits for it any more",
+                       ", never heard from; the others no longer wait for it",
                        rank, ago_s, worker->clock);
     } else {
         (void)snprintf(ret_text, size,
                        "worker %" PRIu32 " was lost %.1f s ago at clock %" PRIu64
-                       ", after %.1f s of silence; nobody waits for it any more",
+                       ", after %.1f s of silence; the others no longer wait for it",
                        rank, ago_s, worker->clock, seconds(watched->silent_ms));
     }
 }

@@ -112,8 +112,8 @@ static void log_trouble(const ps_journal_thread_t *self, const char *what)
     char quoted[QUOTED_SIZE];
 
     ps_log(PS_LOG_ERROR, what,
-           "shard=%" PRIu32 " reason=%s hint=\"tried again until it works; nothing is "
-           "acknowledged at level disk until then\"",
+           "shard=%" PRIu32 " reason=%s hint=\"retrying until it works; nothing is acknowledged at "
+                            "level disk until then\"",
            self->shard, ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
 }
 
@@ -123,7 +123,7 @@ static bool note_failure(ps_journal_thread_t *self, const char *what, psd_status
     char quoted[QUOTED_SIZE];
 
     if (rc != PSD_OK) {
-        ps_log(PS_LOG_WARN, what, "shard=%" PRIu32 " reason=%s hint=\"tried again later\"",
+        ps_log(PS_LOG_WARN, what, "shard=%" PRIu32 " reason=%s hint=\"retrying later\"",
                self->shard, ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
         psd_error_clear(self->err);
     }
@@ -249,8 +249,7 @@ static psd_status_t check_gap(ps_journal_thread_t *self)
     has_gap = self->has_gap;
     (void)pthread_mutex_unlock(&self->mutex);
     return has_gap ? psd_error_set(self->err, PSD_NOMEM,
-                                   "there was no memory for a record; psd is "
-                                   "to be started again")
+                                   "there was no memory for a record; restart psd")
                    : PSD_OK;
 }
 
@@ -380,7 +379,7 @@ static void give(ps_journal_thread_t *self, const work_t *like)
     ps_free(work);
     if (is_first_gap) {
         ps_log(PS_LOG_ERROR, "record_lost",
-               "shard=%" PRIu32 " reason=no_memory hint=\"the log ends here; start psd again\"",
+               "shard=%" PRIu32 " reason=no_memory hint=\"the log ends here; restart psd\"",
                self->shard);
     }
 }

@@ -97,8 +97,7 @@ static void begin_spells(ps_thread_watch_t *self, const ps_late_t *late, size_t 
                late[i].silent_ms, late[i].state,
                late[i].is_stopped     ? "a debugger or a signal has stopped it"
                : late[i].state == 'D' ? "it waits for a disk"
-                                      : "systemd starts psd again when this lasts; what it has "
-                                        "on disk is kept");
+                                      : "systemd restarts psd if this lasts; data on disk is kept");
     }
 }
 

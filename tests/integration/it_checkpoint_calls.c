@@ -93,7 +93,7 @@ static bool bad_ones_are_refused(psd_client_t *boss, psd_error_t *err)
     uint64_t number = 0;
 
     CHECK_ERROR(psd_checkpoint_newest(boss, NULL, &found, err), PSD_NO_CHECKPOINT,
-                "no whole checkpoint", err);
+                "no complete checkpoint", err);
     CHECK_ERROR(psd_checkpoint_newest(boss, "n", &found, err), PSD_NO_CHECKPOINT, "series \"n-1\"",
                 err);
     CHECK(found == NULL);
@@ -123,7 +123,7 @@ static bool worker_makes_one(const part_t *part, psd_client_t *boss, psd_error_t
 
     CHECK_OK(psd_checkpoint_start(part->client, "n-1", "j", &number, err), err);
     CHECK_ERROR(psd_checkpoint_start(boss, "n-2", NULL, &other, err), PSD_BUSY,
-                "\"n-1\" is being worked on", err);
+                "\"n-1\" is in progress", err);
     CHECK_ERROR(psd_checkpoint_wait(part->client, number, 0, err), PSD_DEADLINE, "files are done",
                 err);
     while (rc == PSD_DEADLINE) {
@@ -177,7 +177,7 @@ static bool job_goes_back(part_t *part, psd_client_t *boss, psd_error_t *err)
     CHECK_ERROR(psd_checkpoint_resume(part->client, "n", "j", 0, 0, MANY_MS, err), PSD_INVALID,
                 "the client is worker 0 of job \"j\"", err);
     CHECK_ERROR(psd_checkpoint_resume(boss, "n", "j", 0, 0, 3000, err), PSD_DEADLINE,
-                "worker 0 has neither ended", err);
+                "worker 0 neither ended", err);
     CHECK(has_rows(boss, 1, 1, 1)); /* nothing is dropped yet */
     end(part);                      /* without a word: it is declared lost */
     CHECK_OK(psd_checkpoint_resume(boss, "n", "j", 0, EPOCHS + 1, MANY_MS, err), err);

@@ -406,7 +406,7 @@ static bool after_a_restart_tables_are_known_and_rows_lost(daemon_t *d)
     CHECK(daemon_end(d, SIGKILL));
     CHECK(daemon_restart(d));
     CHECK(wait_log(d, "warn rows_lost table=kept"));
-    CHECK(wait_log(d, "'pscli table ack kept' goes on with those"));
+    CHECK(wait_log(d, "'pscli table ack kept' accepts the loss"));
 
     CHECK(control_open(&c, d, 41));
     CHECK(c.session > old);

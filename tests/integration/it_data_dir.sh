@@ -30,7 +30,7 @@ refused 6 "open may be written by others \(mode 0777\); \"chmod go-w " "$work/op
 chmod 770 "$work/group"
 refused 6 "group may be written by others \(mode 0770\)" "$work/group"
 echo 'my thesis' >"$work/mine/thesis.tex"
-refused 6 "mine holds \"thesis.tex\" and nothing of psd" "$work/mine"
+refused 6 "mine holds \"thesis.tex\" and no files of psd" "$work/mine"
 [ "$(ls -A "$work/mine")" = thesis.tex ] || fail "a foreign directory was changed"
 if [ "$(id -u)" -eq 0 ]; then
     mkdir "$work/theirs"

@@ -396,7 +396,7 @@ static bool node_comes_back_empty(daemon_t *daemon, psd_error_t *err)
 }
 
 /* A client that lives on while its node is started again on the same sockets:
- * the rows are gone, and it is told so instead of going on with empty ones. */
+ * the rows were lost, and it is told so instead of going on with empty ones. */
 static bool old_client_is_told(daemon_t *daemon, psd_error_t *err)
 {
     psd_options_t *options = psd_options_new();
@@ -413,8 +413,8 @@ static bool old_client_is_told(daemon_t *daemon, psd_error_t *err)
     CHECK(daemon_restart(daemon));
     CHECK_ERROR(psd_push(t, &row, 1, &value, 1, err), PSD_ROWS_LOST, "push", err);
     CHECK_ERROR(psd_push(t, &row, 1, &value, 1, err), PSD_ROWS_LOST,
-                "client is broken: rows are gone", err);
-    CHECK_ERROR(psd_flush(client, 1000, err), PSD_ROWS_LOST, "rows are gone", err);
+                "client is broken: rows were lost", err);
+    CHECK_ERROR(psd_flush(client, 1000, err), PSD_ROWS_LOST, "rows were lost", err);
     psd_table_close(&t);
     psd_close(&client);
     psd_options_destroy(&options);

@@ -106,7 +106,7 @@ static bool damage_is_named(daemon_t *daemon)
 
         text[n] = '\0';
         CHECK(strstr(text, "log-0/log-flushed") != NULL);
-        CHECK(strstr(text, "back from a backup") != NULL);
+        CHECK(strstr(text, "files from a backup") != NULL);
     }
     (void)fclose(file);
     return true;

@@ -149,12 +149,10 @@ static bool a_copy_that_is_waited_for_is_named(cluster_t *cluster, tables_t *tab
         CHECK(cluster_kill(cluster, i, SIGKILL));
     }
     CHECK(cluster_restart(cluster, 0));
-    CHECK(status_says(tables->client, "; it is waited for: ", err));
+    CHECK(status_says(tables->client, "; psd waits for it: ", err));
     CHECK(cluster_restart(cluster, 2));
     CHECK(status_says(tables->client,
-                      "and node \\\"n1\\\", which is silent and may have it, "
-                      "is waited for",
-                      err));
+                      "and node \\\"n1\\\", which is silent and may have it, is awaited", err));
     CHECK(cluster_restart(cluster, 1));
     return have_all(tables, err) && push_often(tables, err) && have_all(tables, err);
 }

@@ -258,7 +258,7 @@ static bool who_does_not_belong_is_refused(fleet_t *f)
     char config[PATH_MAX];
     FILE *file = NULL;
 
-    CHECK(is_refused(&f->nodes[0], &twin, "n3", "a node \"n3\" is alive at"));
+    CHECK(is_refused(&f->nodes[0], &twin, "n3", "a node \"n3\" is up at"));
     daemon_drop(&twin, false);
     /* A data directory with a registry of its own. */
     CHECK(daemon_start(&other, "shards: 1\n"));
@@ -281,8 +281,8 @@ static bool who_does_not_belong_is_refused(fleet_t *f)
     /* Another version: that of builds which had no number, and a later one. */
     CHECK(control_open(&c, &f->nodes[0], 14));
     CHECK(control_ask(&c, "node_join", ",\"versions\":[1,1]",
-                      "the node speaks node versions 1 .. 1, this psd speaks 4; "
-                      "give all nodes of a cluster the same build of psd"));
+                      "the node speaks node versions 1 .. 1, this psd speaks 4; run the same build "
+                      "of psd on all nodes of a cluster"));
     CHECK(control_ask(&c, "node_join", ",\"versions\":[5,6]", "\"status\":\"VERSION\""));
     control_close(&c);
     return true;
@@ -325,7 +325,7 @@ static bool is_denied(control_t *c, const ps_id_t *cluster, const char *name, ui
     CHECK(ps_node_message_decode((ps_bytes_t){(const uint8_t *)c->reply, size}, &heard, NULL) ==
           PSD_OK);
     CHECK(heard.kind == PS_NODE_HEARD && heard.status == PSD_DENIED);
-    return strstr(heard.text, "is known with another secret") != NULL;
+    return strstr(heard.text, "has another secret") != NULL;
 }
 
 /* Who knows a node's name and incarnation, but not its secret, cannot speak for
@@ -370,8 +370,9 @@ static bool a_stranger_cannot_speak_for_a_node(fleet_t *f)
     CHECK(log_has(&f->nodes[0], "warn node_denied name=n3 n=1 "));
     CHECK(control_ask(&look, "cluster_events", "", "node n3 was refused: "));
     CHECK(count_parts(look.reply, " was refused: ") == 2); /* it was 6 */
-    CHECK(control_ask(&look, "cluster_status", "", "node \\\"n3\\\" wants to join and is refused"));
-    CHECK(strstr(look.reply, "node \\\"n1\\\" wants to join and is refused") != NULL);
+    CHECK(
+        control_ask(&look, "cluster_status", "", "node \\\"n3\\\" tries to join and was refused"));
+    CHECK(strstr(look.reply, "node \\\"n1\\\" tries to join and was refused") != NULL);
     control_close(&c);
     control_close(&look);
     /* The secret is in the data directory, which is nobody else's to read. */

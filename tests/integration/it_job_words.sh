@@ -47,7 +47,7 @@ kill -STOP "$worker"
 wait_for why_has busy "worker 0 is computing \\(last seen $ago\\)$" || exit 1
 work busy 1 && fail "two workers have one rank"
 cp "$work/worker" "$work/err"
-err_has "worker 0 of job busy is running already \\(last seen $ago\\); one that is gone counts as running until it was silent for 60\\.0 s"
+err_has "worker 0 of job busy is running already \\(last seen $ago\\); a worker counts as running until it is silent for 60\\.0 s"
 
 expect 0 cluster status
 out_has '^jobs +1, 1 running$'

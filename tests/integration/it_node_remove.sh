@@ -30,9 +30,9 @@ what='the last copies of 3 partitions of tables "lone", "other"'
 expect 0 node inspect n1 -o json
 out_has '"last_copies":\[\{"table":"lone","partitions":2\},\{"table":"other","partitions":1\}\]'
 expect 6 node remove n1
-err_has 'of 3 of them the last \(tables: lone, other\); starting it again brings'
+err_has 'the last ones of 3 of them \(tables: lone, other\); restart it to recover'
 expect 2 node remove n1 --force
-err_has "removing node \"n1\", with $what, whose rows are lost then"
+err_has "removing node \"n1\", with $what, whose rows would be lost"
 err_has 'needs --yes where there is no terminal'
 answer n && fail "a no ends well"
 out_has "remove node \"n1\", with $what"

@@ -122,13 +122,13 @@ static bool a_push_without_a_second_copy_says_so(cluster_t *cluster, psd_client_
     CHECK(answers_with(admin, WHY,
                        "(push to table w partition 0): ack level "
                        "replica cannot be had"));
-    CHECK(answers_with(admin, CLOCKS, "ack level replica cannot be had"));
-    CHECK(answers_with(admin, WHY, "is made elsewhere when that stays away"));
+    CHECK(answers_with(admin, CLOCKS, "ack level replica is not available"));
+    CHECK(answers_with(admin, WHY, "is rebuilt elsewhere if that stays away"));
     CHECK(answers_with(admin, EVENTS, "node n1 is suspect, silent for"));
     CHECK(cluster_restart(cluster, 1));
     CHECK(pthread_join(thread, NULL) == 0);
     CHECK(pusher.status == PSD_OK);
-    CHECK(answers_with(admin, EVENTS, "node n1 is heard again"));
+    CHECK(answers_with(admin, EVENTS, "node n1 is reachable again"));
     CHECK_OK(psd_leave(pusher.client, CALL_MS, err), err);
     psd_table_close(&pusher.table);
     psd_close(&pusher.client);
@@ -191,7 +191,7 @@ static bool a_refused_node_says_so(cluster_t *cluster, psd_client_t *admin)
     status = run_line(command);
     CHECK(status == 0);
     CHECK(answers_with(admin, STATUS,
-                       "node \\\"n1\\\" wants to join and is "
+                       "node \\\"n1\\\" tries to join and was "
                        "refused"));
     CHECK(answers_with(admin, EVENTS, "node n1 was refused: "));
     return true;

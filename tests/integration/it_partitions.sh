@@ -40,7 +40,7 @@ out_has '"warnings":\[\]'
 # Who names the ranges gets them, in either order, and is warned.
 expect 0 table create ranges --partition-by range --keys hash --partitions 8
 expect 0 push ranges --from ids.txt
-skew='table "ranges": partition 0 has 100000 of 100000 rows, 8.0 times its share; its keys are not spread over'
+skew='table "ranges": partition 0 has 100000 of 100000 rows, 8.0 times its share; its keys are not evenly spread over'
 expect 0 table inspect ranges -o json
 out_has '"partition_by":"range"'
 out_has "\"warnings\":\\[\"table"

@@ -32,7 +32,7 @@ static void count_words(void *user, const char *what)
 {
     int *n = user;
 
-    if (strstr(what, "has forgotten this client") != NULL) {
+    if (strstr(what, "evicted this client's session") != NULL) {
         (*n)++;
     }
 }

@@ -118,12 +118,12 @@ static bool refuse_bad_files(psd_train_t *train, psd_error_t *err)
     } files[] = {{"0 0:1\n3 0:1\n", ":2: row 3; the last one is 2", PSD_RANGE},
                  {"x 0:1\n", ":1: row is \"x\"", PSD_INVALID},
                  {"0 0:1\n# no\n1 3:1\n", ":3: column 3; the last one is 2", PSD_RANGE},
-                 {"0 1:1 0:1\n", ":1: column 0 behind column 1", PSD_INVALID},
-                 {"0 1:1 1:1", ":1: column 1 behind column 1", PSD_INVALID},
+                 {"0 1:1 0:1\n", ":1: column 0 after column 1", PSD_INVALID},
+                 {"0 1:1 1:1", ":1: column 1 after column 1", PSD_INVALID},
                  {"0 0:1\n1 0:one\n", ":2: row 1 column 0 is \"one\"", PSD_TYPE},
                  {"0 0:1e39\n", ":1: row 0 column 0 is \"1e39\"", PSD_TYPE},
                  {"0 0:nan\n", ":1: row 0 column 0 is \"nan\"", PSD_NOT_FINITE},
-                 {"0 0\n", ":1: \"0\" is no COLUMN:VALUE", PSD_INVALID},
+                 {"0 0\n", ":1: \"0\" is not COLUMN:VALUE", PSD_INVALID},
                  {"0 0:1\n\n0 1:"
                   "0000000000000000000000000000000000000000000000000000000000000001\n",
                   ":3: a word of more than 62", PSD_INVALID}};

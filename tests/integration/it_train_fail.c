@@ -348,7 +348,7 @@ static bool can_be_destroyed(psd_error_t *err)
     psd_train_destroy(&train);
     CHECK(job.n_freed == 4);
     CHECK(is_told("{\"op\":\"why\",\"job\":\"dropped\"}",
-                  "the training was destroyed before its end", err));
+                  "the training was destroyed before it ended", err));
     return true;
 }
 

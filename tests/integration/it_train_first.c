@@ -110,7 +110,7 @@ static bool in_part_is_an_error(psd_error_t *err)
     for (int i = 0; i < 2; i++) {
         CHECK(begin(&life, err));
         CHECK_ERROR(add(&life, err), PSD_FAILED,
-                    "it is not known whether those of worker 0 have come", err);
+                    "it is not known whether those of worker 0 have arrived", err);
         if (i == 1) {
             CHECK_OK(psd_table_drop(psd_train_client(life.train), "part", err), err);
         }

@@ -115,7 +115,7 @@ static bool is_counted_in_time(void)
     CHECK(pthread_join(other.thread, NULL) == 0 && other.good);
     psd_train_on(train, PSD_TRAIN_STEP, queue_step); /* without pulls */
     CHECK_ERROR(psd_train_next_slice(train, 0, &epoch, &slice, err), PSD_INVALID,
-                "psd_train_begin comes first", err);
+                "psd_train_begin must be called first", err);
     CHECK_OK(psd_train_begin(train, err), err);
     CHECK(waits_for_pushes(train, psd_train_client(other.train), err));
     CHECK(is_not_counted(&run, train, psd_train_client(other.train), err));

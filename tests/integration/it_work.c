@@ -496,15 +496,15 @@ static bool why_names(const char *endpoint)
     psd_client_t *client = NULL;
 
     CHECK_OK(psd_connect(endpoint, NULL, &client, err), err);
-    CHECK(ask_until(client, "{\"op\":\"why\",\"job\":\"self\"}",
-                    "circle: worker 0 (queue in) waits for itself, which has "
-                    "slices of it: it cannot go on",
-                    err));
-    CHECK(ask_until(client, "{\"op\":\"why\",\"job\":\"cross\"}",
-                    "\"circles\":[{\"workers\":[0,1],\"text\":\"circle: worker "
-                    "0 (barrier) waits for worker 1, worker 1 (table cross "
-                    "partition 0) for worker 0: none of them can go on\"}]",
-                    err));
+    CHECK(ask_until(
+        client, "{\"op\":\"why\",\"job\":\"self\"}",
+        "circle: worker 0 (queue in) waits for itself, which has slices of it: it cannot continue",
+        err));
+    CHECK(ask_until(
+        client, "{\"op\":\"why\",\"job\":\"cross\"}",
+        "\"circles\":[{\"workers\":[0,1],\"text\":\"circle: worker 0 (barrier) waits for worker 1, "
+        "worker 1 (table cross partition 0) for worker 0: none of them can continue\"}]",
+        err));
     psd_close(&client);
     psd_error_destroy(&err);
     return true;

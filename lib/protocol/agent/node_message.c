@@ -120,10 +120,11 @@ static psd_status_t decode_head(ps_cursor_t *cursor, ps_node_message_t *message,
         return psd_error_set(err, PSD_PROTO, "it begins with other bytes");
     }
     if (format != PS_NODE_FORMAT) {
-        return psd_error_set(err, PSD_VERSION,
-                             "format is %u, this psd's is %d; give all nodes of a cluster the same "
-                             "build of psd",
-                             format, PS_NODE_FORMAT);
+        return psd_error_set(
+            err, PSD_VERSION,
+            "format is %u, this psd's is %d; run the same build of psd on all nodes "
+            "of a cluster",
+            format, PS_NODE_FORMAT);
     }
     if (row_of((ps_node_message_kind_t)kind) == 0 || zero != 0) {
         return psd_error_set(err, PSD_PROTO, "kind is %u, %u", kind, zero);

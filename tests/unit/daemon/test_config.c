@@ -149,7 +149,7 @@ Test(config, a_socket_without_a_file_is_refused)
 {
     ASSERT_SET(PS_KEY_listen_endpoints, "ipc://@psd", "ipc://@psd");
     cr_expect_eq(ps_config_check(&config, err), PSD_CONFIG);
-    cr_expect(strstr(psd_error_text(err), "ipc://@psd, which is no file") != NULL, "%s",
+    cr_expect(strstr(psd_error_text(err), "ipc://@psd, which is not a file") != NULL, "%s",
               psd_error_text(err));
 }
 

@@ -69,7 +69,7 @@ Test(options, an_unknown_option_gets_a_suggestion)
 Test(options, other_words_are_refused)
 {
     cr_assert_eq(PARSE("start"), PSD_USAGE);
-    cr_assert_str_eq(psd_error_text(err), "\"start\" is no option; only options are taken");
+    cr_assert_str_eq(psd_error_text(err), "\"start\" is not an option; allowed: options only");
 }
 
 Test(options, a_missing_value_is_named)
