@@ -92,7 +92,7 @@ static psd_status_t run_init(run_t *self, psd_error_t *err)
     for (size_t i = 0; good && i < self->n_slots; i++) {
         good = slot_init(&self->slots[i], blocks->greatest);
     }
-    return good ? PSD_OK : psd_error_set(err, PSD_NOMEM, "%zu blocks under way", self->n_slots);
+    return good ? PSD_OK : psd_error_set(err, PSD_NOMEM, "%zu blocks in flight", self->n_slots);
 }
 
 static void run_done(run_t *self)
@@ -218,8 +218,8 @@ static psd_status_t check_all_ended(const run_t *self, psd_error_t *err)
     for (uint32_t w = 0; w < n_workers; w++) {
         if (self->sums[N_PASS + n_workers + w] == 0) {
             return psd_error_set(err, PSD_WORKER_LOST,
-                                 "worker %" PRIu32 " has not ended pass %" PRIu32
-                                 " and is gone; start the job again",
+                                 "worker %" PRIu32 " is gone before the end of pass %" PRIu32
+                                 "; restart the job",
                                  w, self->n_passes + 1);
         }
     }
@@ -331,7 +331,7 @@ static psd_status_t run_passes(run_t *self, bcd_result_t *result, psd_error_t *e
                               : -1;
         if (fabs(before - result->f) <= options->epsilon * result->f) {
             result->has_converged = still;
-            what = still ? "  stands still again" : "  stands still: all are active";
+            what = still ? "  converged again" : "  converged: all are active";
             activate_all(trainer);
             still = true;
         } else {

@@ -52,9 +52,8 @@ static psd_status_t check_pattern(const ps_opt_t *option, const char *pattern, p
 
     if (glob(pattern, 0, NULL, &found) == GLOB_NOMATCH) {
         rc = psd_error_set(err, PSD_INVALID,
-                           "--%s %s is no file, and no pattern that matches "
-                           "one",
-                           option->name, pattern);
+                           "--%s %s is neither a file nor a pattern that matches one", option->name,
+                           pattern);
     }
     for (size_t i = 0; rc == PSD_OK && i < found.gl_pathc; i++) {
         if (!can_read(option, found.gl_pathv[i])) {

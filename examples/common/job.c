@@ -180,10 +180,10 @@ psd_status_t ex_job_look_for(ex_job_t *self, const char *name, psd_error_t *err)
 void ex_job_tell_old(const ex_job_t *self)
 {
     if (self->old_table[0] != '\0') {
-        (void)fprintf(stderr,
-                      "%s: table \"%s\" is there already and is used as it "
-                      "is; --table names another one\n",
-                      program_invocation_short_name, self->old_table);
+        (void)fprintf(
+            stderr,
+            "%s: table \"%s\" exists already and is used as it is; --table names another one\n",
+            program_invocation_short_name, self->old_table);
     }
 }
 
@@ -328,8 +328,7 @@ static void tell_lost(const ex_job_t *self)
     if (n_lost > 0 && self->worker == 0) {
         (void)fprintf(stderr,
                       "%s: %" PRIu32 " of %" PRIu32
-                      " workers did not end well: of their parts of the data "
-                      "there is only what they had done until then\n",
+                      " workers failed: only the finished part of their data is trained\n",
                       program_invocation_short_name, n_lost, self->n_workers);
     }
 }

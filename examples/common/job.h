@@ -36,14 +36,14 @@ typedef struct ex_job_options {
     }
 /* Rows in a table of options; they lie in `member` of `type`. Those without
  * the delay are for programs that need BSP. */
-#define EX_BSP_OPTIONS(type, member)                                                            \
-    PS_OPT_NUMBER("replicas", "N", PS_OPT_U32, offsetof(type, member.replicas), 1, 5,           \
-                  "copies of the tables on N nodes, 1 .. 5 (default 1): the job goes on, "      \
-                  "with the same bits under BSP, when one of the nodes is lost"),               \
-        PS_OPT_ROW("ack", "memory|replica|disk", PS_OPT_CHOICE, offsetof(type, member.ack),     \
-                   "what a push waits for (default replica with copies, else memory)"),         \
-        PS_OPT_NUMBER("timeout", "SECONDS", PS_OPT_DURATION, offsetof(type, member.timeout_ms), \
-                      1000, 86400000, "of every wait (default 30)")
+#define EX_BSP_OPTIONS(type, member)                                                              \
+    PS_OPT_NUMBER("replicas", "N", PS_OPT_U32, offsetof(type, member.replicas), 1, 5,             \
+                  "copies of the tables on N nodes, 1 .. 5 (default 1): the job continues, with " \
+                  "the same bits under BSP, when one of the nodes is lost"),                      \
+        PS_OPT_ROW("ack", "memory|replica|disk", PS_OPT_CHOICE, offsetof(type, member.ack),       \
+                   "what a push waits for (default replica with copies, else memory)"),           \
+        PS_OPT_NUMBER("timeout", "SECONDS", PS_OPT_DURATION, offsetof(type, member.timeout_ms),   \
+                      1000, 86400000, "timeout of every wait (default 30)")
 #define EX_JOB_OPTIONS(type, member)                                                           \
     {.kind = PS_OPT_HEADING, .help = "Job:"},                                                  \
         PS_OPT_NUMBER("max-delay", "N", PS_OPT_I32, offsetof(type, member.max_delay), -1, 1e6, \

@@ -122,7 +122,7 @@ static psd_status_t add_sample(loader_t *self, const psd_samples_t *batch, size_
 static void leave_out(loader_t *self, psd_error_t *err)
 {
     if (self->n_left_out++ < TOLD_MOST) {
-        (void)fprintf(stderr, "left out: %s\n", psd_error_text(err));
+        (void)fprintf(stderr, "skipped: %s\n", psd_error_text(err));
     }
     psd_error_clear(err);
 }
@@ -178,14 +178,14 @@ static void tell_bad(const loader_t *self, const psd_reader_t *reader)
         (void)fprintf(stderr, "%s\n", text);
     }
     for (size_t i = 0; (text = psd_reader_bad(reader, i)) != NULL; i++) {
-        (void)fprintf(stderr, "left out: %s\n", text);
+        (void)fprintf(stderr, "skipped: %s\n", text);
     }
     if (n > 0) {
-        (void)fprintf(stderr, "left out: %" PRIu64 " bad lines\n", n);
+        (void)fprintf(stderr, "skipped: %" PRIu64 " bad lines\n", n);
     }
     if (self->n_left_out > 0) {
         (void)fprintf(stderr,
-                      "left out: %" PRIu64 " samples of %" PRIu64
+                      "skipped: %" PRIu64 " samples of %" PRIu64
                       ", for a label or a key that is not allowed\n",
                       self->n_left_out, self->samples.n + self->n_left_out);
     }

@@ -31,24 +31,24 @@ typedef struct ex_load_options {
         .bits = 18       \
     }
 /* Their rows in a table of options; they lie in `member` of `type`. */
-#define EX_LOAD_OPTIONS(type, member)                                                    \
-    PS_OPT_ROW("format", "NAME", PS_OPT_TEXT, offsetof(type, member.format),             \
-               "libsvm, ps, vw, adfea, terafea, criteo, csv (default: looks at the "     \
-               "first 1000 lines)"),                                                     \
-        PS_OPT_ROW("deal", "turns|bytes", PS_OPT_CHOICE, offsetof(type, member.deal),    \
-                   "turns (default): worker i of n takes every n-th sample, the same "   \
-                   "ones in every format; bytes: it reads only the i-th part of every "  \
-                   "file"),                                                              \
-        PS_OPT_NUMBER("bits", "N", PS_OPT_U32, offsetof(type, member.bits), 1, 61,       \
-                      "of a vw index (default 18)"),                                     \
-        PS_OPT_ROW("constant", "yes|no", PS_OPT_CHOICE, offsetof(type, member.constant), \
-                   "vw samples get the constant entry (default yes)"),                   \
-        PS_OPT_ROW("cache", "DIR", PS_OPT_TEXT, offsetof(type, member.cache),            \
-                   "keeps what was parsed there, or \"beside\" the files: the next "     \
-                   "run need not parse them"),                                           \
-        PS_OPT_ROW("skip-bad", NULL, PS_OPT_SWITCH, offsetof(type, member.skip_bad),     \
-                   "leaves out bad lines, and samples whose label or key the "           \
-                   "training cannot do with, and tells of them, instead of ending")
+#define EX_LOAD_OPTIONS(type, member)                                                              \
+    PS_OPT_ROW("format", "NAME", PS_OPT_TEXT, offsetof(type, member.format),                       \
+               "libsvm, ps, vw, adfea, terafea, criteo, csv (default: detected from the first "    \
+               "1000 lines)"),                                                                     \
+        PS_OPT_ROW("deal", "turns|bytes", PS_OPT_CHOICE, offsetof(type, member.deal),              \
+                   "turns (default): worker i of n takes every n-th sample, the same "             \
+                   "ones in every format; bytes: it reads only the i-th part of every "            \
+                   "file"),                                                                        \
+        PS_OPT_NUMBER("bits", "N", PS_OPT_U32, offsetof(type, member.bits), 1, 61,                 \
+                      "bits of a vw index (default 18)"),                                          \
+        PS_OPT_ROW("constant", "yes|no", PS_OPT_CHOICE, offsetof(type, member.constant),           \
+                   "vw samples get the constant entry (default yes)"),                             \
+        PS_OPT_ROW("cache", "DIR", PS_OPT_TEXT, offsetof(type, member.cache),                      \
+                   "caches parsed samples in DIR, or next to the files with \"beside\": the next " \
+                   "run need not parse them"),                                                     \
+        PS_OPT_ROW("skip-bad", NULL, PS_OPT_SWITCH, offsetof(type, member.skip_bad),               \
+                   "skips and reports bad lines, and samples with a label or key that the "        \
+                   "training cannot use, instead of stopping")
 
 /* Which samples to keep, and what they must be. */
 typedef struct ex_share {

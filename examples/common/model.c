@@ -181,15 +181,12 @@ static psd_status_t check_whole(const ex_model_t *self, const char *path, const 
                              path);
     }
     if (wanted != NULL && self->n > *wanted) {
-        return psd_error_set(err, PSD_INVALID, "%s: %zu weights of %zu are there", path, self->n,
+        return psd_error_set(err, PSD_INVALID, "%s: %zu weights of %zu were found", path, self->n,
                              *wanted);
     }
     if (wanted != NULL && (self->n < *wanted || is_cut)) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s: is cut short: %zu weights of %zu are "
-                             "there%s",
-                             path, self->n, *wanted,
-                             is_cut ? ", the last without a line's end" : "");
+        return psd_error_set(err, PSD_INVALID, "%s: is cut short: %zu weights of %zu were found%s",
+                             path, self->n, *wanted, is_cut ? ", the last without a newline" : "");
     }
     return PSD_OK;
 }

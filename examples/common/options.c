@@ -93,18 +93,18 @@ psd_status_t ex_options_check_files(const char *train, const char *test, const c
                                     const char *predict, const char *scores, psd_error_t *err)
 {
     if (scores != NULL && test == NULL) {
-        return psd_error_set(err, PSD_USAGE, "--scores wants --test FILE");
+        return psd_error_set(err, PSD_USAGE, "--scores needs --test FILE");
     }
     if (predict == NULL && train == NULL) {
         return psd_error_set(err, PSD_USAGE, "--train FILE is missing; --help shows examples");
     }
     if (predict != NULL && test == NULL) {
-        return psd_error_set(err, PSD_USAGE, "--predict wants --test FILE");
+        return psd_error_set(err, PSD_USAGE, "--predict needs --test FILE");
     }
     if (predict != NULL && (train != NULL || save != NULL)) {
-        return psd_error_set(err, PSD_USAGE,
-                             "--predict uses a model and trains none: it goes "
-                             "without --train and --save");
+        return psd_error_set(
+            err, PSD_USAGE,
+            "--predict uses a model and trains none: it excludes --train and --save");
     }
     return PSD_OK;
 }

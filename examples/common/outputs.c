@@ -69,8 +69,8 @@ static psd_status_t check_writable(const ps_opt_t *option, const char *path, psd
     }
     if (option->kind == PS_OPT_OUTPUT && lstat(path, &found) == 0 &&
         !S_ISREG(found.st_mode)) { /* a link would be lost */
-        return psd_error_set(err, PSD_IO, "--%s %s is no file that can be replaced", option->name,
-                             path);
+        return psd_error_set(err, PSD_IO, "--%s %s is not a file that can be replaced",
+                             option->name, path);
     }
     if (is_there && option->kind == PS_OPT_OUTPUT_HERE ? access(path, W_OK) != 0
                                                        : access(directory, W_OK | X_OK) != 0) {
@@ -145,8 +145,8 @@ static psd_status_t check_apart(const ex_command_t *command, const void *options
         const char *other_path = path_of(other, options);
 
         if (other != output && other_path != NULL && is_among(path, other_path)) {
-            return psd_error_set(err, PSD_USAGE, "--%s %s would be written over --%s %s",
-                                 output->name, path, other->name, other_path);
+            return psd_error_set(err, PSD_USAGE, "--%s %s would overwrite --%s %s", output->name,
+                                 path, other->name, other_path);
         }
     }
     return PSD_OK;

@@ -237,7 +237,7 @@ static psd_status_t read_line(lines_t *lines, fm_model_t *model, psd_error_t *er
         return bad_line(lines, "\"key weight\", or that and an embedding", err);
     }
     if (model->n > 0 && key <= model->keys[model->n - 1]) {
-        return bad_line(lines, "behind the one before: keys must ascend", err);
+        return bad_line(lines, "after the one before: keys must ascend", err);
     }
     return fm_model_add(model, key, weight, n > 0 ? lines->factors : NULL, err);
 }
@@ -261,7 +261,7 @@ psd_status_t fm_model_load(fm_model_t *ret_model, const char *path, psd_error_t 
         rc = psd_error_set(err, PSD_IO, "read %s: %s", path, strerror(errno));
     }
     if (rc == PSD_OK && (ret_model->n != lines.n_keys || lines.is_cut)) {
-        rc = psd_error_set(err, PSD_INVALID, "%s: %zu keys%s are there, of %" PRIu64, path,
+        rc = psd_error_set(err, PSD_INVALID, "%s: %zu keys%s were found, of %" PRIu64, path,
                            ret_model->n, lines.is_cut ? ", the last one cut," : "", lines.n_keys);
     }
     free(lines.text);

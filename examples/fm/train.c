@@ -278,11 +278,10 @@ static psd_status_t choose_model(trainer_t *self, psd_error_t *err)
         return keep_model(self, err);
     }
     if (isinf(self->best_loss)) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s: no epoch predicts it with a loss that is a "
-                             "number; smaller steps are --alpha, "
-                             "--factor-alpha",
-                             options->valid);
+        return psd_error_set(
+            err, PSD_INVALID,
+            "%s: no epoch has a finite loss on it; use smaller steps: --alpha, --factor-alpha",
+            options->valid);
     }
     return PSD_OK;
 }

@@ -228,7 +228,7 @@ static psd_status_t check_head(const head_t *head, const lda_block_key_t *key, u
     uint64_t most = size / sizeof(uint64_t);
 
     if (head->magic != want.magic) {
-        return damaged(path, "no block of psd-lda", err);
+        return damaged(path, "not a block of psd-lda", err);
     }
     if (memcmp(head, &want, offsetof(head_t, n_documents)) != 0) {
         return psd_error_set(
@@ -241,7 +241,7 @@ static psd_status_t check_head(const head_t *head, const lda_block_key_t *key, u
     }
     if (head->n_documents > most || head->n_tokens > most ||
         size != sizeof *head + 8 * (head->n_documents + 1) + 8 * head->n_tokens) {
-        return damaged(path, "its size is not what it says", err);
+        return damaged(path, "its size does not match its header", err);
     }
     return PSD_OK;
 }
@@ -259,7 +259,7 @@ static psd_status_t check_lists(const lda_block_t *self, const lda_block_key_t *
         for (size_t i = self->starts[d]; i < self->starts[d + 1]; i++) {
             if (self->words[i] >= key->n_words || self->topics[i] >= key->n_topics ||
                 (i > self->starts[d] && self->words[i] < self->words[i - 1])) {
-                return damaged(path, "a token that cannot be", err);
+                return damaged(path, "a token is out of range", err);
             }
         }
     }
@@ -278,7 +278,7 @@ static psd_status_t read_lists(lda_block_t *self, const head_t *head, FILE *file
     if (fread(self->starts, sizeof *self->starts, n_starts, file) != n_starts ||
         fread(self->words, sizeof *self->words, n, file) != n ||
         fread(self->topics, sizeof *self->topics, n, file) != n) {
-        return damaged(path, "it is shorter than it was", err);
+        return damaged(path, "it is shorter than before", err);
     }
     self->n_documents = n_starts - 1;
     self->n_tokens = n;
@@ -300,7 +300,7 @@ static psd_status_t read_file(lda_block_t *self, FILE *file, const char *path,
         return io_failed(path, err);
     }
     if (fread(&head, sizeof head, 1, file) != 1) {
-        return damaged(path, "no block of psd-lda", err);
+        return damaged(path, "not a block of psd-lda", err);
     }
     rc = check_head(&head, key, (uint64_t)size, path, err);
     if (rc == PSD_OK) {
@@ -310,7 +310,7 @@ static psd_status_t read_file(lda_block_t *self, FILE *file, const char *path,
         rc = check_lists(self, key, path, err);
     }
     if (rc == PSD_OK && sum_of(self) != head.sum) {
-        rc = damaged(path, "its sum is wrong", err);
+        rc = damaged(path, "its checksum does not match", err);
     }
     return rc;
 }

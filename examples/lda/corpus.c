@@ -208,7 +208,7 @@ psd_status_t lda_corpus_scan(lda_corpus_t *self, const lda_options_t *options, p
     memset(self, 0, sizeof *self);
     rc = visit_all(options->train, options, scan_document, &scan, err);
     if (rc == PSD_OK && self->n_tokens == 0) {
-        rc = psd_error_set(err, PSD_INVALID, "%s: no token to learn", options->train);
+        rc = psd_error_set(err, PSD_INVALID, "%s: no token to train", options->train);
     }
     if (rc != PSD_OK) {
         lda_corpus_done(self);

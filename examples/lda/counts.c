@@ -326,7 +326,7 @@ static psd_status_t check_clocks(lda_counts_t *self, psd_error_t *err)
         if (clocks[i] < (int64_t)self->n_clocks) {
             rc = psd_error_set(err, PSD_WORKER_LOST,
                                "worker %" PRIu32 " has done %" PRId64 " clocks of %" PRIu64
-                               " and is gone; start the job again",
+                               " and is gone; restart the job",
                                i, clocks[i], self->n_clocks);
         }
     }

@@ -47,7 +47,7 @@ static psd_status_t lock(lda_store_t *self, psd_error_t *err)
     }
     if (flock(self->lock, LOCK_EX | LOCK_NB) != 0) {
         return errno == EWOULDBLOCK
-                   ? psd_error_set(err, PSD_FAILED, "%s: another process works on it", path)
+                   ? psd_error_set(err, PSD_FAILED, "%s: another process uses it", path)
                    : io_failed(path, err);
     }
     return PSD_OK;
@@ -83,10 +83,10 @@ static psd_status_t check_division(const lda_store_t *self, psd_error_t *err)
     if (has_ours || other[0] == '\0') {
         return PSD_OK;
     }
-    return psd_error_set(err, PSD_INVALID,
-                         "%s is of a training in %s blocks, this one has %s; "
-                         "go on with --blocks %s, or in another directory",
-                         self->dir, other, ours, other);
+    return psd_error_set(
+        err, PSD_INVALID,
+        "%s is of a training in %s blocks, this one has %s; use --blocks %s, or another directory",
+        self->dir, other, ours, other);
 }
 
 /* Makes a block, or reads it to see that it is sound. */

@@ -161,8 +161,8 @@ static psd_status_t agree(trainer_t *self, psd_error_t *err)
     rc = ex_job_reduce(&self->job, name, "max", &missing, 1, err);
     self->sweep = (uint64_t)(SWEEPS_MOST - missing);
     if (rc == PSD_OK && self->job.worker == 0 && self->sweep > 0) {
-        printf("goes on behind sweep %" PRIu64 "%s\n", self->sweep,
-               self->sweep >= self->options->sweeps ? "; --sweeps asks for no more" : "");
+        printf("continues after sweep %" PRIu64 "%s\n", self->sweep,
+               self->sweep >= self->options->sweeps ? "; --sweeps needs no more" : "");
     }
     return rc;
 }

@@ -22,74 +22,71 @@ static const ps_opt_t OPTIONS[] = {
     {.kind = PS_OPT_HEADING,
      .help = "Data (files, directories, patterns, plain, .gz or .zst; labels 0 "
              "1 -1 +1):"},
-    PS_OPT_ROW("train", "FILE", PS_OPT_INPUTS, AT(train), "of which each worker takes its share"),
-    PS_OPT_ROW("test", "FILE", PS_OPT_INPUTS, AT(test), "measured at the end, by worker 0"),
+    PS_OPT_ROW("train", "FILE", PS_OPT_INPUTS, AT(train),
+               "training data; each worker takes its share"),
+    PS_OPT_ROW("test", "FILE", PS_OPT_INPUTS, AT(test),
+               "test data; worker 0 measures it at the end"),
     PS_OPT_NUMBER("features", "N", PS_OPT_U32, AT(features), 1, FEATURES_MAX,
                   "greatest key allowed (default: as found in FILE)"),
     EX_LOAD_OPTIONS(lr_options_t, data),
     {.kind = PS_OPT_HEADING, .help = "Model:"},
     PS_OPT_ROW("table", "NAME", PS_OPT_TEXT, AT(table),
-               "of the weights, row = key (default lr); made when it is not there, "
-               "else trained further: it must have the same updater and settings"),
+               "table of the weights, row = key (default lr); created if missing, else trained "
+               "further: it must have the same updater and settings"),
     PS_OPT_ROW("loss", "logit|square|hinge|square-hinge", PS_OPT_CHOICE, AT(loss),
-               "of a prediction w.x (default logit): log(1+exp(-y w.x)), (w.x-y)^2/2 for "
-               "any labels, max(0, 1-y w.x), max(0, 1-y w.x)^2"),
-    PS_OPT_ROW("updater", "ftrl|adagrad|sgd", PS_OPT_CHOICE, AT(updater),
-               "makes steps of gradients (default ftrl; with --objective see --variant)"),
+               "loss of a prediction w.x (default logit): log(1+exp(-y w.x)), (w.x-y)^2/2 for any "
+               "labels, max(0, 1-y w.x), max(0, 1-y w.x)^2"),
+    PS_OPT_ROW(
+        "updater", "ftrl|adagrad|sgd", PS_OPT_CHOICE, AT(updater),
+        "updater that makes the gradient steps (default ftrl; with --objective see --variant)"),
     PS_OPT_NUMBER("alpha", "F", PS_OPT_REAL, AT(alpha), 1e-9, 1e9,
                   "the step: ftrl 0.1, adagrad 0.2, sgd 0.01"),
     PS_OPT_NUMBER("beta", "F", PS_OPT_REAL, AT(beta), 0, 1e9,
-                  "the greater, the calmer the start (default 1); for sgd with --schedule "
-                  "decay only"),
+                  "a greater value makes smaller first steps (default 1); for sgd only with "
+                  "--schedule decay"),
     PS_OPT_ROW("schedule", "constant|decay", PS_OPT_CHOICE, AT(schedule),
-               "of the steps of sgd: alpha, or alpha / (beta + minibatches done) "
-               "(default "
-               "constant)"),
+               "step of sgd: alpha, or alpha / (beta + minibatches done) (default constant)"),
     PS_OPT_NUMBER("l1", "F", PS_OPT_REAL, AT(l1), 0, 1e9,
                   "penalty on |w| in every step (ftrl 1, else 0)"),
     PS_OPT_NUMBER("l2", "F", PS_OPT_REAL, AT(l2), 0, 1e9,
                   "penalty on w^2 / 2 in every step (ftrl 1, else 0)"),
     PS_OPT_ROW("objective", "l2:C", PS_OPT_TEXT, AT(objective),
-               "trains for F = C sum loss + 1/2 |w|^2, until F hardly falls any more, "
-               "and "
-               "reports F"),
-    PS_OPT_ROW("variant", "updater|average|admm|lbfgs", PS_OPT_CHOICE, AT(variant),
-               "how --objective is trained for: L-BFGS with the gradient of all samples, "
-               "an exact sum in every mode, and no step to choose (default lbfgs, but "
-               "for hinge and where --updater, --alpha or --beta is given); steps of "
-               "minibatches by the table's updater, adagrad or sgd; or models of the "
-               "workers' own that are averaged, or brought together by ADMM, once each "
-               "epoch"),
+               "minimises F = C sum loss + 1/2 |w|^2 until F has converged, and reports F"),
+    PS_OPT_ROW(
+        "variant", "updater|average|admm|lbfgs", PS_OPT_CHOICE, AT(variant),
+        "method for --objective: L-BFGS with the gradient of all samples, an exact sum in every "
+        "mode, and no step to choose (default lbfgs, except for hinge and when --updater, --alpha "
+        "or --beta is given); minibatch steps by the table's updater, adagrad or sgd; or one model "
+        "per worker, averaged or combined by ADMM once each epoch"),
     PS_OPT_NUMBER("tolerance", "F", PS_OPT_REAL, AT(tolerance), 0, 1,
-                  "with --objective: ends when F has changed by less than this part of it "
-                  "in each of two epochs (default 1e-4); an updater's steps become shorter "
-                  "when F stops falling; 0: trains all epochs, in equal steps"),
+                  "with --objective: stops when F changes relatively by less than this in two "
+                  "epochs in a row (default 1e-4); an updater's steps become smaller when F stops "
+                  "falling; 0: trains all epochs, with equal steps"),
     PS_OPT_NUMBER("rho", "F", PS_OPT_REAL, AT(rho), 1e-9, 1e9,
-                  "of admm: the greater, the closer the models stay (default 10); the less, "
-                  "the more passes its models need"),
-    PS_OPT_NUMBER("local-passes", "N", PS_OPT_U32, AT(local_passes), 1, 1e6,
-                  "of average and admm: over the own samples, each epoch (default 5)"),
-    PS_OPT_ROW("save", "FILE", PS_OPT_OUTPUT, AT(save),
-               "writes the weights that are not zero: key value"),
+                  "penalty of admm: a greater value keeps the models closer (default 10); a "
+                  "smaller one needs more passes"),
+    PS_OPT_NUMBER(
+        "local-passes", "N", PS_OPT_U32, AT(local_passes), 1, 1e6,
+        "average and admm: passes over the worker's own samples in each epoch (default 5)"),
+    PS_OPT_ROW("save", "FILE", PS_OPT_OUTPUT, AT(save), "writes the nonzero weights: key value"),
     PS_OPT_ROW("predict", "FILE", PS_OPT_INPUT, AT(predict),
                "reads such a model instead of training one"),
     PS_OPT_ROW("scores", "FILE", PS_OPT_OUTPUT_HERE, AT(scores),
                "writes the probability of each test example"),
     {.kind = PS_OPT_HEADING, .help = "Training:"},
     PS_OPT_NUMBER("epochs", "N", PS_OPT_U32, AT(epochs), 1, 1e6,
-                  "passes over the data (default 5; with --objective 100 at most)"),
+                  "passes over the data (default 5; with --objective at most 100)"),
     PS_OPT_NUMBER("minibatch", "N", PS_OPT_U32, AT(minibatch), 1, 1e9,
                   "examples of a worker in one step (default 100)"),
     PS_OPT_NUMBER("clock-every", "N", PS_OPT_U32, AT(clock_every), 1, 1e6,
                   "minibatches in one clock (default 1)"),
     PS_OPT_NUMBER("meet-every", "N", PS_OPT_U32, AT(meet_every), 0, 1e6,
-                  "minibatches after which, at the end of an epoch, all workers wait for "
-                  "each other where max-delay lets one be an epoch ahead, as in ASP "
-                  "(default 100, or a 20th of a shorter training; 0: only at the end)"),
+                  "minibatches after which all workers synchronise at the end of an epoch, if "
+                  "max-delay lets one be an epoch ahead, as in ASP (default 100, or a 20th of a "
+                  "shorter training; 0: only at the end)"),
     PS_OPT_NUMBER("ahead", "N", PS_OPT_U32, AT(ahead), 0, LR_AHEAD_MAX,
-                  "minibatches whose weights are pulled before they are needed, up to 16: "
-                  "nothing is waited for, and weights miss the N steps before theirs "
-                  "(default 0 with BSP, else 1)"),
+                  "minibatches whose weights are pulled ahead, up to 16: no step waits for a pull, "
+                  "and weights miss the N steps before theirs (default 0 with BSP, else 1)"),
     PS_OPT_ROW("seed", "N", PS_OPT_U64, AT(seed), "of the order of the examples (default 0)"),
     PS_OPT_NUMBER("report", "SECONDS", PS_OPT_REAL, AT(report_s), 0, 86400,
                   "between progress lines (default 1); 0: every epoch"),
@@ -106,9 +103,9 @@ static const ex_command_t COMMAND = {
     "      one worker, FTRL, against the psd on tcp://127.0.0.1:7171\n"
     "  pscli run -n 4 -- psd-lr --train a.libsvm --test b.libsvm "
     "--max-delay 2\n"
-    "      four workers, of which none is more than 2 clocks ahead\n"
+    "      four workers, none more than 2 clocks ahead\n"
     "  psd-lr --train a.libsvm --objective l2:1 --save model.txt\n"
-    "      the optimum of sum log(1+exp(-y w.x)) + 1/2 |w|^2; ends by itself\n"
+    "      the optimum of sum log(1+exp(-y w.x)) + 1/2 |w|^2; stops by itself\n"
     "  psd-lr --predict model.txt --test b.libsvm --scores p.txt\n"
     "      uses a saved model; needs no psd\n",
     OPTIONS,
@@ -168,7 +165,7 @@ static psd_status_t settle_variant(lr_options_t *self, psd_error_t *err)
             has_objective && !has_steps && self->loss != LR_HINGE ? LR_LBFGS : LR_UPDATER;
     }
     if (!isnan(self->tolerance) && !has_objective) {
-        return psd_error_set(err, PSD_USAGE, "--tolerance wants --objective l2:C");
+        return psd_error_set(err, PSD_USAGE, "--tolerance needs --objective l2:C");
     }
     set_default(&self->tolerance, TOLERANCE);
     if (self->epochs == 0) {
@@ -186,17 +183,16 @@ static psd_status_t check_variant(lr_options_t *self, psd_error_t *err)
         if (self->objective == NULL || self->loss == LR_HINGE || self->updater_given ||
             self->schedule != 0) {
             return psd_error_set(err, PSD_USAGE,
-                                 "--variant lbfgs wants --objective l2:C with "
-                                 "another --loss than hinge, and no --updater "
-                                 "or --schedule");
+                                 "--variant lbfgs needs --objective l2:C, a --loss other than "
+                                 "hinge, and no --updater or --schedule");
         }
         return PSD_OK;
     }
     if (self->objective == NULL || self->loss != LR_LOGIT || self->updater_given ||
         self->schedule != 0) {
-        return psd_error_set(err, PSD_USAGE,
-                             "--variant wants --objective l2:C with --loss "
-                             "logit, and no --updater or --schedule");
+        return psd_error_set(
+            err, PSD_USAGE,
+            "--variant needs --objective l2:C with --loss logit, and no --updater or --schedule");
     }
     return PSD_OK;
 }
@@ -213,8 +209,8 @@ static psd_status_t settle_updater(lr_options_t *self, psd_error_t *err)
     defaults = &UPDATERS[self->updater];
     if (self->schedule != 0 && (self->updater != LR_SGD || self->l1 > 0 || self->l2 > 0)) {
         return psd_error_set(err, PSD_USAGE,
-                             "--schedule wants --updater sgd without --l1 and "
-                             "--l2: it scales gradients, not penalties");
+                             "--schedule needs --updater sgd without --l1 and --l2: it scales "
+                             "gradients, not penalties");
     }
     if (!isnan(self->beta) && isnan(defaults->beta) && self->schedule == 0) {
         return psd_error_set(err, PSD_USAGE, "--beta has no meaning with --updater %s",
@@ -228,9 +224,9 @@ static psd_status_t settle_updater(lr_options_t *self, psd_error_t *err)
         return PSD_OK;
     }
     if (self->updater == LR_FTRL) {
-        return psd_error_set(err, PSD_USAGE,
-                             "--objective wants --updater sgd or adagrad, not "
-                             "ftrl, which has its own penalty");
+        return psd_error_set(
+            err, PSD_USAGE,
+            "--objective needs --updater sgd or adagrad, not ftrl, which has its own penalty");
     }
     if (self->l1 > 0 || self->l2 > 0) {
         return psd_error_set(err, PSD_USAGE,

@@ -35,8 +35,7 @@ void lr_report_outcome(const lr_options_t *options, const lr_outcome_t *outcome)
     }
     (void)printf("not converged in %" PRIu32 " epochs", outcome->n_epochs);
     if (isfinite(outcome->change)) {
-        (void)printf(": F has changed by %.2g of it in the last one, "
-                     "--tolerance is %g",
+        (void)printf(": F changed by %.2g of itself in the last one, --tolerance is %g",
                      outcome->change, options->tolerance);
     }
     (void)printf("\n");

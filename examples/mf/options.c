@@ -14,22 +14,21 @@ static const ps_opt_t OPTIONS[] = {
      .help = "Data (CSV: user,item,rating, with or without a line of names and "
              "more columns; plain, .gz or .zst):"},
     PS_OPT_ROW("train", "FILE", PS_OPT_INPUTS, AT(train),
-               "ratings; each worker reads all and learns its part"),
+               "ratings; each worker reads all and trains on its part"),
     PS_OPT_NUMBER("test-every", "N", PS_OPT_U32, AT(test_every), 0, 1e6,
-                  "every N-th rating is not learnt but measured (default 10; 0: none)"),
+                  "holds out and measures every N-th rating (default 10; 0: none)"),
     {.kind = PS_OPT_HEADING, .help = "Model:"},
     PS_OPT_NUMBER("factors", "K", PS_OPT_U32, AT(factors), 1, 256,
-                  "of each user and item, beside a bias (default 16; als 8)"),
+                  "factors of each user and item, besides a bias (default 16; als 8)"),
     PS_OPT_ROW("table", "NAME", PS_OPT_TEXT, AT(table),
-               "NAME.users and NAME.items (default mf); made when they are not there, "
-               "else trained further, so also after a restore of a checkpoint"),
+               "NAME.users and NAME.items (default mf); created if missing, else trained further, "
+               "also after a restore of a checkpoint"),
     PS_OPT_ROW("save", "FILE", PS_OPT_OUTPUT, AT(save), "writes the model"),
     PS_OPT_ROW("predict", "FILE", PS_OPT_INPUT, AT(predict),
                "reads such a model instead of training one"),
-    PS_OPT_ROW("test", "FILE", PS_OPT_INPUTS, AT(test),
-               "with --predict: ratings that are measured, all of them"),
+    PS_OPT_ROW("test", "FILE", PS_OPT_INPUTS, AT(test), "with --predict: ratings to measure"),
     PS_OPT_ROW("scores", "FILE", PS_OPT_OUTPUT_HERE, AT(scores),
-               "with --predict: writes what is predicted for each"),
+               "with --predict: writes the prediction for each"),
     {.kind = PS_OPT_HEADING, .help = "Training:"},
     PS_OPT_ROW("method", "sgd|als", PS_OPT_CHOICE, AT(method),
                "gradient steps (default), or least squares for users and items in turn"),
@@ -37,8 +36,7 @@ static const ps_opt_t OPTIONS[] = {
                   "passes over the ratings (default 30; als 15)"),
     PS_OPT_NUMBER("blocks", "N", PS_OPT_U32, AT(blocks), 1, 1e6,
                   "sgd: parts of an epoch, each a clock (default 20)"),
-    PS_OPT_NUMBER("step", "F", PS_OPT_REAL, AT(step), 1e-9, 1,
-                  "sgd: what gradients are multiplied by (default 0.01)"),
+    PS_OPT_NUMBER("step", "F", PS_OPT_REAL, AT(step), 1e-9, 1, "sgd: learning rate (default 0.01)"),
     PS_OPT_NUMBER("decay", "F", PS_OPT_REAL, AT(decay), 0, 1e3,
                   "sgd: the step of epoch e is step / (1 + decay e) (default 0.05)"),
     PS_OPT_NUMBER("lambda", "F", PS_OPT_REAL, AT(lambda), 0, 1e6,
@@ -70,13 +68,13 @@ static psd_status_t check(const mf_options_t *self, psd_error_t *err)
         return psd_error_set(err, PSD_USAGE, "--train FILE is missing");
     }
     if ((self->predict == NULL) != (self->test == NULL)) {
-        return psd_error_set(err, PSD_USAGE, "--predict and --test want each other");
+        return psd_error_set(err, PSD_USAGE, "--predict and --test need each other");
     }
     if (self->scores != NULL && self->predict == NULL) {
-        return psd_error_set(err, PSD_USAGE, "--scores wants --predict FILE");
+        return psd_error_set(err, PSD_USAGE, "--scores needs --predict FILE");
     }
     if (self->test_every == 1) {
-        return psd_error_set(err, PSD_USAGE, "--test-every 1 leaves nothing to learn");
+        return psd_error_set(err, PSD_USAGE, "--test-every 1 leaves no ratings to train");
     }
     return ex_options_check_table(self->table, ".users", err);
 }

@@ -78,7 +78,7 @@ psd_status_t mf_ratings_load(mf_ratings_t *ret_ratings, const char *path, psd_er
     memset(ret_ratings, 0, sizeof *ret_ratings);
     rc = ex_read(path, "csv", BATCH, take, ret_ratings, err);
     return rc == PSD_OK && ret_ratings->n == 0
-               ? psd_error_set(err, PSD_INVALID, "%s: there are no ratings", path)
+               ? psd_error_set(err, PSD_INVALID, "%s: it has no ratings", path)
                : rc;
 }
 

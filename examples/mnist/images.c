@@ -90,7 +90,7 @@ psd_status_t mnist_images_load(mnist_images_t *ret_images, const char *path, psd
     memset(ret_images, 0, sizeof *ret_images);
     rc = ex_read(path, "idx", BATCH, take, ret_images, err);
     return rc == PSD_OK && ret_images->n == 0
-               ? psd_error_set(err, PSD_INVALID, "%s: there are no images", path)
+               ? psd_error_set(err, PSD_INVALID, "%s: it has no images", path)
                : rc;
 }
 

@@ -65,7 +65,7 @@ static psd_status_t read_sizes(FILE *file, const char *path, size_t *ret_pixels,
         version != 1 || !read_size(&rest, ret_pixels) || !read_size(&rest, ret_hidden) ||
         *ret_pixels < 1 || *ret_pixels > SIZE_MOST / MNIST_CLASSES ||
         *ret_hidden > SIZE_MOST / (*ret_pixels + MNIST_CLASSES)) {
-        return psd_error_set(err, PSD_INVALID, "%s:1: no model of psd-mnist, version 1", path);
+        return psd_error_set(err, PSD_INVALID, "%s:1: not a model of psd-mnist, version 1", path);
     }
     return PSD_OK;
 }
@@ -79,12 +79,12 @@ static psd_status_t read_parameters(FILE *file, const char *path, mnist_network_
         double value = 0;
 
         if (fgets(line, sizeof line, file) == NULL) {
-            return psd_error_set(err, PSD_INVALID, "%s:%zu: ends here; %zu parameters are wanted",
+            return psd_error_set(err, PSD_INVALID, "%s:%zu: ends here; %zu parameters are needed",
                                  path, i + 2, network->n);
         }
         line[strcspn(line, "\n")] = '\0';
         if (!ex_number_f64(line, &value) || value > 1e30 || value < -1e30) {
-            return psd_error_set(err, PSD_INVALID, "%s:%zu: \"%s\" is no number", path, i + 2,
+            return psd_error_set(err, PSD_INVALID, "%s:%zu: \"%s\" is not a number", path, i + 2,
                                  line);
         }
         network->parameters[i] = (float)value;

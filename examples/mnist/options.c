@@ -12,18 +12,17 @@ static const ps_opt_t OPTIONS[] = {
     {.kind = PS_OPT_HEADING,
      .help = "Data (idx images, their labels beside them; plain, .gz or .zst):"},
     PS_OPT_ROW("train", "FILE", PS_OPT_INPUTS, AT(train),
-               "images to learn; each worker reads all and computes its part of each "
-               "minibatch"),
+               "training images; each worker reads all and computes its part of each minibatch"),
     PS_OPT_ROW("test", "FILE", PS_OPT_INPUTS, AT(test),
-               "images that worker 0 measures after each epoch"),
+               "test images; worker 0 measures them after each epoch"),
     {.kind = PS_OPT_HEADING, .help = "Model:"},
     PS_OPT_ROW("model", "softmax|mlp", PS_OPT_CHOICE, AT(network),
                "softmax regression (default), or one hidden layer of rectified units"),
     PS_OPT_NUMBER("hidden", "N", PS_OPT_U32, AT(hidden), 1, 65536,
                   "units of the hidden layer (default 128)"),
     PS_OPT_ROW("table", "NAME", PS_OPT_TEXT, AT(table),
-               "of the weights (default mnist); made when it is not there, else trained "
-               "further, so also after a restore of a checkpoint"),
+               "table of the weights (default mnist); created if missing, else trained further, "
+               "also after a restore of a checkpoint"),
     PS_OPT_ROW("save", "FILE", PS_OPT_OUTPUT, AT(save), "writes the model"),
     PS_OPT_ROW("predict", "FILE", PS_OPT_INPUT, AT(predict),
                "reads such a model instead of training one"),
@@ -34,13 +33,12 @@ static const ps_opt_t OPTIONS[] = {
                   "passes over the images (default 10)"),
     PS_OPT_NUMBER("minibatch", "N", PS_OPT_U32, AT(minibatch), 1, 1e6,
                   "images in a step of all workers together (default 128)"),
-    PS_OPT_NUMBER("step", "F", PS_OPT_REAL, AT(step), 1e-9, 1e3,
-                  "what gradients are multiplied by (default 0.1)"),
+    PS_OPT_NUMBER("step", "F", PS_OPT_REAL, AT(step), 1e-9, 1e3, "learning rate (default 0.1)"),
     PS_OPT_NUMBER("momentum", "F", PS_OPT_REAL, AT(momentum), 0, 0.999,
-                  "part of the last step that is made again (default 0); wants BSP"),
+                  "fraction of the last step that is added to each step (default 0); needs BSP"),
     PS_OPT_ROW("average", "yes|no", PS_OPT_CHOICE, AT(average),
-               "measures and saves the mean of the parameters behind all steps of the "
-               "last epoch (default yes): where the step is large, they jump about"),
+               "measures and saves the mean of the parameters after all steps of the last epoch "
+               "(default yes), as with a large step they fluctuate"),
     PS_OPT_ROW("seed", "N", PS_OPT_U64, AT(seed),
                "of the first weights and of the order of the images (default 0)"),
     PS_OPT_NUMBER("report", "SECONDS", PS_OPT_REAL, AT(report_s), 0, 86400,
@@ -71,10 +69,10 @@ static psd_status_t check(const mnist_options_t *self, psd_error_t *err)
         return psd_error_set(err, PSD_USAGE, "--train FILE is missing");
     }
     if (self->predict != NULL && self->test == NULL) {
-        return psd_error_set(err, PSD_USAGE, "--predict wants --test FILE");
+        return psd_error_set(err, PSD_USAGE, "--predict needs --test FILE");
     }
     if (self->scores != NULL && self->predict == NULL) {
-        return psd_error_set(err, PSD_USAGE, "--scores wants --predict FILE");
+        return psd_error_set(err, PSD_USAGE, "--scores needs --predict FILE");
     }
     return PSD_OK;
 }

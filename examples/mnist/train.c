@@ -246,8 +246,8 @@ psd_status_t mnist_train(const mnist_options_t *options, ex_job_t *job, mnist_ne
 
     if (options->momentum > 0 && job->max_delay != 0) {
         return psd_error_set(err, PSD_USAGE,
-                             "--momentum wants --max-delay 0: the last step is "
-                             "known only when all workers have made theirs");
+                             "--momentum needs --max-delay 0: the last step is known only when all "
+                             "workers have made theirs");
     }
     rc = trainer_init(&self, err);
     if (rc == PSD_OK) {

@@ -37,14 +37,13 @@ static const ps_opt_t OPTIONS[] = {
     PS_OPT_ROW("insert", "FILE", PS_OPT_INPUT, AT(insert),
                "counts its words; worker i of n takes the lines whose number mod n is i"),
     PS_OPT_ROW("query", "FILE", PS_OPT_INPUT, AT(query),
-               "prints each of its words and how often it was counted, about"),
+               "prints each of its words and its approximate count"),
     PS_OPT_ROW("check", "FILE", PS_OPT_INPUT, AT(check),
-               "counts its words exactly, and tells how far the sketch is off; it must "
-               "be all that was inserted"),
+               "counts its words exactly and reports the error of the sketch; the sketch must have "
+               "no other words"),
     {.kind = PS_OPT_HEADING, .help = "Sketch:"},
     PS_OPT_ROW("table", "NAME", PS_OPT_TEXT, AT(table),
-               "of the cells (default sketch); made when it is not there, else counted "
-               "further"),
+               "table of the cells (default sketch); created if missing, else counted further"),
     PS_OPT_NUMBER("bits", "N", PS_OPT_U32, AT(bits), 6, 30,
                   "2^N cells in each of the four stretches (default 20)"),
     PS_OPT_NUMBER("batch", "N", PS_OPT_U32, AT(batch), 1, 1e6, "words in a push (default 10000)"),
@@ -60,7 +59,7 @@ static const ex_command_t COMMAND = {
     "  pscli run -n 4 -- psd-sketch --insert text.txt\n"
     "      four workers count the words of a file\n"
     "  psd-sketch --query words.txt\n"
-    "      how often were these counted?\n",
+    "      approximate counts of these words\n",
     OPTIONS,
 };
 
@@ -245,8 +244,7 @@ static psd_status_t compare(sketch_t *sketch, const hashes_t *all, psd_error_t *
     }
     if (rc == PSD_OK && total != all->n) {
         printf("the table counts %" PRIu64
-               " words, the file has %zu: what else was inserted is taken for "
-               "error\n",
+               " words, the file has %zu: other inserted words count as errors\n",
                total, all->n);
     }
     free(counts);

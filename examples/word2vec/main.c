@@ -65,8 +65,8 @@ static psd_status_t make_task(wv_task_t *self, uint32_t worker, uint32_t n_worke
     if (rc == PSD_OK) {
         self->block = wv_block_words(self, n_workers);
         if (self->block < options->block && worker == 0) {
-            (void)printf("blocks of %" PRIu32 " words: the text is too short for several workers "
-                         "with %" PRIu32 "\n",
+            (void)printf("blocks of %" PRIu32
+                         " words: the text is too short for several workers with %" PRIu32 "\n",
                          self->block, options->block);
         }
     }

@@ -11,54 +11,53 @@
 #define AT(member) offsetof(wv_options_t, member)
 static const ps_opt_t OPTIONS[] = {
     {.kind = PS_OPT_HEADING, .help = "Data (words between blanks, a line for a paragraph):"},
-    PS_OPT_ROW("train", "FILE", PS_OPT_INPUT, AT(train), "worker i of n takes the i-th part of it"),
+    PS_OPT_ROW("train", "FILE", PS_OPT_INPUT, AT(train),
+               "text; worker i of n takes the i-th part of it"),
     PS_OPT_ROW("min-count", "N", PS_OPT_U64, AT(min_count),
-               "words that are seen less often are left out (default 5)"),
+               "drops words that occur less often (default 5)"),
     PS_OPT_NUMBER("sample", "F", PS_OPT_REAL, AT(sample), 0, 1,
-                  "words that are a greater share of the text are left out now and then "
-                  "(default 1e-3; 0: never)"),
+                  "subsamples words with a greater share of the text (default 1e-3; 0: never)"),
     PS_OPT_ROW("save-words", "FILE", PS_OPT_OUTPUT_HERE, AT(save_words),
                "writes the vocabulary: word count"),
     {.kind = PS_OPT_HEADING, .help = "Model:"},
-    PS_OPT_ROW("model", "skip-gram|cbow", PS_OPT_CHOICE, AT(model),
-               "what is learnt from a word: those around it, or it from them (default "
-               "skip-gram)"),
+    PS_OPT_ROW(
+        "model", "skip-gram|cbow", PS_OPT_CHOICE, AT(model),
+        "predicts the words around a word, or (cbow) the word from them (default skip-gram)"),
     PS_OPT_NUMBER("size", "N", PS_OPT_U32, AT(size), 1, 10000, "numbers in a vector (default 100)"),
     PS_OPT_NUMBER("window", "N", PS_OPT_U32, AT(window), 1, 100,
                   "words on either side, at most (default 5)"),
     PS_OPT_NUMBER("negative", "N", PS_OPT_U32, AT(negative), 0, 100,
-                  "words drawn against each pair (default 5; 0: none)"),
+                  "negative samples for each pair (default 5; 0: none)"),
     PS_OPT_ROW("hs", "", PS_OPT_SWITCH, AT(hs),
                "hierarchical softmax; with --negative 0, only that"),
     PS_OPT_NUMBER("senses", "N", PS_OPT_U32, AT(senses), 1, 50,
-                  "vectors of a frequent word, each for what it means somewhere else (with "
-                  "skip-gram; default 1)"),
+                  "vectors of a frequent word, one for each meaning (with skip-gram; default 1)"),
     PS_OPT_NUMBER("sense-share", "F", PS_OPT_REAL, AT(sense_share), 0, 1,
-                  "share of the words, the most frequent ones, that have several (default "
-                  "0.1)"),
+                  "share of the most frequent words that have several (default 0.1)"),
     PS_OPT_ROW("save-senses", "FILE", PS_OPT_OUTPUT_HERE, AT(save_senses),
                "writes word, name and share of each of their senses"),
-    PS_OPT_ROW("table", "NAME", PS_OPT_TEXT, AT(table),
-               "tables are NAME.in, NAME.out, NAME.count, made anew (default word2vec)"),
+    PS_OPT_ROW(
+        "table", "NAME", PS_OPT_TEXT, AT(table),
+        "tables NAME.in, NAME.out, NAME.count, recreated without --resume (default word2vec)"),
     PS_OPT_ROW("resume", "", PS_OPT_SWITCH, AT(resume),
-               "goes on behind what the tables have learnt, as many workers as then"),
+               "continues from the tables of an earlier run, with the same number of workers"),
     {.kind = PS_OPT_HEADING, .help = "Training:"},
     PS_OPT_NUMBER("epochs", "N", PS_OPT_U32, AT(epochs), 1, 1e6,
                   "passes over the text (default 5)"),
     PS_OPT_NUMBER("alpha", "F", PS_OPT_REAL, AT(alpha), 1e-9, 10,
-                  "the first step, which falls with the words that all workers have read "
+                  "first learning rate, which falls with the words that all workers have read "
                   "(default 0.025, with cbow 0.05)"),
     PS_OPT_ROW("adagrad", "", PS_OPT_SWITCH, AT(adagrad),
-               "a step of its own for each number, that does not fall otherwise"),
+               "a learning rate for each number of a vector, instead of the falling one"),
     PS_OPT_NUMBER("block", "N", PS_OPT_U32, AT(block), WV_BLOCK_LEAST, 1e8,
-                  "words of a block, after which changes are sent (default 1000; with "
-                  "several workers a 20th of a worker's part, at most)"),
+                  "words of a block, after which changes are pushed (default 1000; with several "
+                  "workers at most a 20th of a worker's part)"),
     PS_OPT_NUMBER("trainers", "N", PS_OPT_U32, AT(trainers), 1, 256,
                   "threads of a worker (default 1)"),
-    PS_OPT_ROW("no-pipeline", "", PS_OPT_SWITCH, AT(no_pipeline),
-               "vectors of a block are pulled when the one before is done, not while it "
-               "is worked on"),
-    PS_OPT_ROW("seed", "N", PS_OPT_U64, AT(seed), "of all that is drawn (default 1)"),
+    PS_OPT_ROW(
+        "no-pipeline", "", PS_OPT_SWITCH, AT(no_pipeline),
+        "pulls the vectors of a block when the block before is done, not while it is trained"),
+    PS_OPT_ROW("seed", "N", PS_OPT_U64, AT(seed), "seed of all random numbers (default 1)"),
     PS_OPT_NUMBER("report", "SECONDS", PS_OPT_REAL, AT(report_s), 0, 86400,
                   "between progress lines (default 5)"),
     {.kind = PS_OPT_HEADING, .help = "Vectors:"},
@@ -71,15 +70,15 @@ static const ps_opt_t OPTIONS[] = {
                "lines of word, word, score between tabs: Spearman's rho of cosine and "
                "score"),
     PS_OPT_ROW("questions", "FILE", PS_OPT_INPUT, AT(questions),
-               "lines of four words, a : b as c : d: share of d found"),
-    PS_OPT_ROW("near", "WORD", PS_OPT_TEXT, AT(near), "prints what is near to it"),
+               "lines of four words, a : b as c : d: prints the share of d found"),
+    PS_OPT_ROW("near", "WORD", PS_OPT_TEXT, AT(near), "prints its nearest words"),
     EX_JOB_OPTIONS(wv_options_t, job),
     PS_OPT_END,
 };
 #undef AT
 
 static const ex_command_t COMMAND = {
-    "psd-word2vec - vectors of words, learnt on a psd parameter server\n"
+    "psd-word2vec - vectors of words, trained on a psd parameter server\n"
     "\n"
     "Examples:\n"
     "  psd-word2vec --train corpus.txt --save vectors.txt\n"
@@ -97,12 +96,11 @@ static psd_status_t check(const wv_options_t *self, psd_error_t *err)
         return psd_error_set(err, PSD_USAGE,
                              "%s; allowed: one of --train FILE and --vectors "
                              "FILE",
-                             self->train == NULL ? "there is nothing to do" : "both are there");
+                             self->train == NULL ? "none is given" : "both are given");
     }
     if (self->negative == 0 && !self->hs) {
         return psd_error_set(err, PSD_USAGE,
-                             "--negative 0 without --hs; allowed: one of them "
-                             "at least, as nothing is learnt else");
+                             "--negative 0 without --hs; allowed: at least one of them");
     }
     if (self->senses > 1 && self->model != WV_SKIP_GRAM) {
         return psd_error_set(err, PSD_USAGE,

@@ -54,7 +54,7 @@ psd_status_t wv_text_open(wv_text_t *self, const char *path, uint32_t part, uint
     (void)setvbuf(self->file, NULL, _IOFBF, BUFFER_BYTES);
     if (is_packed(self->file)) {
         wv_text_close(self);
-        return psd_error_set(err, PSD_INVALID, "%s: byte 0: it is packed; allowed: plain text",
+        return psd_error_set(err, PSD_INVALID, "%s: byte 0: it is compressed; allowed: plain text",
                              path);
     }
     if (fseeko(self->file, 0, SEEK_END) != 0 || (size = ftello(self->file)) < 0) {

@@ -66,7 +66,8 @@ static void tell(void *user, uint64_t done, uint64_t total, double rate, double 
 
     if (run->epoch == 0) { /* no block had come to this worker */
         if (run->n_learnt > 0) {
-            (void)printf("worker %" PRIu32 "  nothing is left to learn: %" PRIu64 " words were\n",
+            (void)printf("worker %" PRIu32 "  nothing is left to train: %" PRIu64
+                         " words are done\n",
                          run->worker, run->n_learnt);
             (void)fflush(stdout);
         }
@@ -202,12 +203,10 @@ static void tell_resumed(const run_t *run)
         return;
     }
     if (run->n_learnt > 0) {
-        (void)printf("worker %" PRIu32 " goes on behind %" PRIu64 " words\n", run->worker,
+        (void)printf("worker %" PRIu32 " continues after %" PRIu64 " words\n", run->worker,
                      run->n_learnt);
     } else {
-        (void)printf("worker %" PRIu32 " has learnt nothing yet that it could go on from: it "
-                     "begins\n",
-                     run->worker);
+        (void)printf("worker %" PRIu32 " has no state to continue from: it begins\n", run->worker);
     }
     (void)fflush(stdout);
 }
@@ -228,8 +227,8 @@ static psd_status_t skip_learnt(const run_t *run, wv_feed_t *feed, wv_block_t **
         *ret = NULL;
         return psd_error_set(err, PSD_INVALID,
                              "--resume: %" PRIu64
-                             " words were learnt, and no block begins behind so many; allowed: "
-                             "the text, --min-count, --sample, --seed and --block as they were",
+                             " words are done, and no block begins there; allowed: the text, "
+                             "--min-count, --sample, --seed and --block as they were",
                              run->n_learnt);
     }
     return rc;
@@ -299,8 +298,7 @@ static psd_status_t await_all(run_t *run, psd_error_t *err)
         } else if (ex_now_s() - seen_s > options->job.timeout_ms / 1e3) {
             return psd_error_set(err, PSD_DEADLINE,
                                  "%" PRIu64 " of %" PRIu64
-                                 " words were learnt, and no more for %.0f s: "
-                                 "a worker was lost",
+                                 " words are done, and no progress for %.0f s: a worker was lost",
                                  count, all, options->job.timeout_ms / 1e3);
         }
         (void)nanosleep(&pause, NULL);

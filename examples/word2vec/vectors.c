@@ -96,10 +96,10 @@ static psd_status_t read_all(wv_vectors_t *self, const char *path, FILE *file, p
 
     if (fscanf(file, "%" SCNu64 " %" SCNu32, &n, &self->size) != 2 || n == 0 || n > COUNT_MAX ||
         self->size == 0 || self->size > SIZE_MAX_ALLOWED || getc_unlocked(file) != '\n') {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s: the first line is no COUNT SIZE; allowed: 1 "
-                             ".. %d words of 1 .. %d numbers",
-                             path, COUNT_MAX, SIZE_MAX_ALLOWED);
+        return psd_error_set(
+            err, PSD_INVALID,
+            "%s: the first line is not COUNT SIZE; allowed: 1 .. %d words of 1 .. %d numbers", path,
+            COUNT_MAX, SIZE_MAX_ALLOWED);
     }
     self->values = calloc((size_t)n * self->size, sizeof *self->values);
     if (self->values == NULL) {
@@ -115,14 +115,14 @@ static psd_status_t read_all(wv_vectors_t *self, const char *path, FILE *file, p
         }
         if (!(text ? take_numbers(file, values, self->size)
                    : take_floats(file, values, self->size))) {
-            return damaged(path, i, "these are not so many finite numbers", err);
+            return damaged(path, i, "the number of finite values does not match SIZE", err);
         }
         switch (wv_vocabulary_add(&self->words, word)) {
         case WV_UNKNOWN:
             return psd_error_set(err, PSD_NOMEM, "no memory for %s", path);
         default:
             if (self->words.n != i + 1) {
-                return damaged(path, i, "it is there twice", err);
+                return damaged(path, i, "it occurs twice", err);
             }
         }
     }

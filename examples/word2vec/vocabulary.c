@@ -154,7 +154,7 @@ psd_status_t wv_vocabulary_count(wv_vocabulary_t *self, const char *path, uint64
         settle(self, min_count);
         if (self->n < 2) {
             rc = psd_error_set(err, PSD_INVALID,
-                               "%s: no word is seen %" PRIu64
+                               "%s: no word occurs %" PRIu64
                                " times; allowed: a smaller --min-count",
                                path, min_count);
         }

@@ -33,7 +33,7 @@ learn() {
 few_sent() {
     local sent
     local all
-    sent=$(sed -n 's/.* sent \([0-9]*\) .*stands still: all.*/\1/p' \
+    sent=$(sed -n 's/.* sent \([0-9]*\) .*converged: all.*/\1/p' \
         "$work/out" | tail -n 1)
     all=$(sed -n 's/.* pass 1 .* sent \([0-9]*\) .*/\1/p' "$work/out")
     [ $((5 * ${sent:-1})) -lt "${all:-0}" ] || fail "$sent of $all rows sent"
@@ -43,8 +43,8 @@ cli_start
 export PSD_ENDPOINT=$PSCLI_ENDPOINT
 learn one 1 --save "$work/model" --scores "$work/scores"
 out_has 'test .* AUC 1.0000'
-out_has 'stands still: all are active'
-out_has 'stands still again'
+out_has 'converged: all are active'
+out_has 'converged again'
 learn four 4 --delay 2
 few_sent
 
@@ -105,7 +105,7 @@ PSD_WORKERS_LOST_AFTER_MS=10000 "$PSCLI_PROGRAM" \
 job=$!
 trap 'kill "$job" 2>/dev/null; cli_end' EXIT
 has_passed() { grep -q 'pass 3 ' "$work/out"; }
-has_missed() { grep -q 'worker 2 has not ended pass .* gone' "$work/err"; }
+has_missed() { grep -q 'worker 2 is gone before the end of pass' "$work/err"; }
 n_checked=$((n_checked + 1))
 if wait_for has_passed; then
     read -ra workers <"/proc/$job/task/$job/children"
@@ -140,7 +140,7 @@ refused '--train FILE is missing'
 refused '--prior "1,x": "x" is no group' --train f --prior 1,x
 refused '--delay is "65"; allowed: 0 to 64' --train f --delay 65
 refused '--eta is "2"; allowed:' --train f --eta 2
-refused '--predict wants --test' --predict m
+refused '--predict needs --test' --predict m
 n_checked=$((n_checked + 1))
 "$PSD_BCD_PROGRAM" --help | grep -q -- '--kkt-ratio' || fail "no help"
 

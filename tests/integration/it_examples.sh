@@ -89,5 +89,5 @@ if [ "$rc" -ne 0 ]; then
     fail "psd-lr whose other worker never comes: exit code $rc"
     show
 fi
-err_has '^psd-lr: 1 of 2 workers did not end well: of their parts of the data'
+err_has '^psd-lr: 1 of 2 workers failed: only the finished part of their data'
 cli_finish

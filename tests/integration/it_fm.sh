@@ -70,9 +70,9 @@ refused 2 '--dim is "1025"; allowed:' --train f --dim 1025
 refused 2 '--embed-after is "-1"; allowed:' --train f --embed-after -1
 refused 2 '--init is "0"; allowed:' --train f --init 0
 refused 2 '--factor-l2 is "nan"; allowed:' --train f --factor-l2 nan
-refused 2 '--valid wants --train' --predict m --test f --valid f
-refused 2 '--scores wants --test' --train f --scores s
-refused 2 '--predict wants --test' --predict m
+refused 2 '--valid needs --train' --predict m --test f --valid f
+refused 2 '--scores needs --test' --train f --scores s
+refused 2 '--predict needs --test' --predict m
 refused 2 'longer than 55 characters' --train f \
     --table "$(printf '%056d' 0)"
 refused 1 '/no/such.*No such file' --train /no/such

@@ -54,14 +54,14 @@ bad_model() {
 }
 
 # Flags and files. No psd runs yet: none of this needs one.
-refused 2 'one of --train FILE and --infer FILE is wanted'
-refused 2 'one of --train FILE and --infer FILE is wanted' --train f --infer m
+refused 2 'one of --train FILE and --infer FILE is needed'
+refused 2 'one of --train FILE and --infer FILE is needed' --train f --infer m
 refused 2 'want --infer FILE' --train f --top 3
-refused 2 '--infer wants --test FILE or --top N' --infer m
-refused 2 '--names wants --top N' --infer m --test f --names n
-refused 2 '--document-topics wants --test FILE' --infer m --top 3 \
+refused 2 '--infer needs --test FILE or --top N' --infer m
+refused 2 '--names needs --top N' --infer m --test f --names n
+refused 2 '--document-topics needs --test FILE' --infer m --top 3 \
     --document-topics o
-refused 2 '--test-every 1 leaves nothing' --train f --test-every 1
+refused 2 '--test-every 1 leaves no' --train f --test-every 1
 refused 2 '--topics is "1"; allowed:' --train f --topics 1
 refused 2 '--alpha is "0"; allowed:' --train f --alpha 0
 refused 1 '/no/such' --train /no/such
@@ -71,7 +71,7 @@ bad_docs '1 3:1.5\n' 'document 1: word 3: 1.5 is not a whole number'
 bad_docs '1 3:1\n1 4:-1\n' 'document 2: word 4: -1 is not a whole number'
 bad_docs '1 3:20000000\n' 'word 3: 2e+07 is not a whole number'
 bad_docs '1 99999999999:1\n' 'document 1: word 99999999999 is beyond 134217728'
-bad_docs '1\n' 'no token to learn'
+bad_docs '1\n' 'no token to train'
 bad_model '' 1
 bad_model 'psd-lda 2 2 1 0 0.1 0.01\n0 0:1\n' 1
 bad_model 'psd-lda 1 2 9999999999 0 0.1 0.01\n' 1
@@ -187,22 +187,22 @@ least=$(for at in 0 1 2 3 4; do sweeps_of "$at"; done | sort -n | head -1)
 n_sweeps=$(sweeps_of 4)
 expect 0 run -n 3 --job resumed -- "$PSD_LDA_PROGRAM" "${settings[@]}" \
     --sweeps $((n_sweeps + 5)) --blocks 5 --state "$work/state" --table killed
-grep -q "goes on behind sweep $((least))\$" "$work/out" ||
+grep -q "continues after sweep $((least))\$" "$work/out" ||
     { fail 'it does not go on'; show; }
 exact 'resumed' killed
 expect 0 run -n 3 --job behind -- "$PSD_LDA_PROGRAM" "${settings[@]}" \
     --sweeps 2 --blocks 5 --state "$work/state" --table killed
-out_has "goes on behind sweep $((n_sweeps + 5)); --sweeps asks for no more"
+out_has "continues after sweep $((n_sweeps + 5)); --sweeps needs no more"
 # With another number of workers, too, and beside blocks of another division; not
 # with other settings, or a bad file.
 : >"$work/state/block-1-of-4"
 expect 0 run -n 2 --job fewer -- "$PSD_LDA_PROGRAM" "${settings[@]}" \
     --sweeps $((n_sweeps + 6)) --blocks 5 --state "$work/state" --table killed
-grep -q "goes on behind sweep $((n_sweeps + 5))\$" "$work/out" ||
+grep -q "continues after sweep $((n_sweeps + 5))\$" "$work/out" ||
     { fail 'it does not go on'; show; }
 exact 'fewer workers' killed
 rm "$work/state/block-1-of-4"
-refused 2 'in 5 blocks, this one has 4; go on with --blocks 5' \
+refused 2 'in 5 blocks, this one has 4; use --blocks 5' \
     "${settings[@]}" --blocks 4 --state "$work/state"
 refused 2 'block-0-of-5: of 5 blocks, 2 topics' --train "$docs" --topics 3 \
     --blocks 5 --state "$work/state"

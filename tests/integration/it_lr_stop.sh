@@ -70,12 +70,12 @@ lr_refuses() {
     err_has "$1"
 }
 
-lr_refuses '--tolerance wants --objective' --tolerance 0.1
+lr_refuses '--tolerance needs --objective' --tolerance 0.1
 lr_refuses '--tolerance is "2"; allowed: 0 to 1' --objective l2:1 --tolerance 2
-lr_refuses '--variant lbfgs wants --objective' --variant lbfgs
-lr_refuses '--variant lbfgs wants .* than hinge' \
+lr_refuses '--variant lbfgs needs --objective' --variant lbfgs
+lr_refuses '--variant lbfgs needs .*other than hinge' \
     --objective l2:1 --variant lbfgs --loss hinge
-lr_refuses '--variant lbfgs wants .* no --updater' \
+lr_refuses '--variant lbfgs needs .* no --updater' \
     --objective l2:1 --variant lbfgs --updater sgd
 
 export PSD_WORKERS_LOST_AFTER_MS=10000 # for the worker that is killed
@@ -105,7 +105,7 @@ near far 20
 
 # The bound comes first.
 train short 2 3 --epochs 3 --report 0
-out_has '^\[0\] not converged in 3 epochs: F has changed by [0-9.e-]* of it in'
+out_has '^\[0\] not converged in 3 epochs: F changed by [0-9.e-]* of itself in'
 out_has '^\[0\] .* epoch 3/3  clock [0-9]*  F [0-9.]*$'
 train one 2 0 --epochs 1
 out_has '^\[0\] not converged in 1 epochs$'
@@ -156,7 +156,7 @@ done
 [ "$try" -lt 5 ] || fail 'nobody could be killed in time'
 lost=$(sed -n 's/^train .* F \([0-9.]*\)  .*/\1/p' "$work/0.out")
 grep -q '^train  450 examples' "$work/0.out" || fail 'not 450 examples are left'
-grep -q '1 of 4 workers did not end well' "$work/0.err" ||
+grep -q '1 of 4 workers failed' "$work/0.err" ||
     fail 'it does not tell of the worker that was lost'
 awk 'NR % 4 != 0' "$set_file" >"$work/rest"
 set_file=$work/rest

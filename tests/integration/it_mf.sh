@@ -54,9 +54,9 @@ learn() {
 }
 
 refused 2 '--train FILE is missing'
-refused 2 '--predict and --test want each other' --predict f
+refused 2 '--predict and --test need each other' --predict f
 refused 2 'longer than 57 characters' --train f --table "$(printf '%058d' 0)"
-refused 2 '--test-every 1 leaves nothing' --train f --test-every 1
+refused 2 '--test-every 1 leaves no' --train f --test-every 1
 refused 2 '--method is "x"; allowed:' --train f --method x
 refused 1 '/no/such.*No such file' --train /no/such
 refused 1 '--save /no/such/m: No such file' --train f --save /no/such/m
@@ -83,7 +83,7 @@ fi
 # Once more: what is there goes on, and that is said.
 expect 0 run -n 2 -- "$PSD_MF_PROGRAM" --train "$ratings" --table s1 --factors 2 \
     --epochs 1
-err_has 'psd-mf: table "s1.users" is there already and is used as it is'
+err_has 'psd-mf: table "s1.users" exists already and is used as it is'
 # All ratings, those that were learnt too.
 "$PSD_MF_PROGRAM" --predict "$work/a4.model" --test "$ratings" \
     --scores "$work/scores" >"$work/out" 2>"$work/err"

@@ -80,21 +80,21 @@ alike() {
 }
 
 refused 2 '--train FILE is missing'
-refused 2 '--predict wants --test' --predict f
-refused 2 '--scores wants --predict' --train f --scores s
+refused 2 '--predict needs --test' --predict f
+refused 2 '--scores needs --predict' --train f --scores s
 refused 2 '--momentum is "1"; allowed:' --train f --momentum 1
 refused 1 '/no/such.*No such file' --train /no/such
 refused 1 '--save /no/such/m: No such file' --train f --save /no/such/m
 printf 'psd-mnist 1 100 0\n0.5\nx\n' >"$work/bad.model"
-refused 2 'bad.model:3: "x" is no number' \
+refused 2 'bad.model:3: "x" is not a number' \
     --predict "$work/bad.model" --test "$test"
 printf 'model\n' >"$work/bad.model"
-refused 2 'bad.model:1: no model of psd-mnist' \
+refused 2 'bad.model:1: not a model of psd-mnist' \
     --predict "$work/bad.model" --test "$test"
 
 cli_start
 export PSD_ENDPOINT=$PSCLI_ENDPOINT
-refused 2 '--momentum wants --max-delay 0' \
+refused 2 '--momentum needs --max-delay 0' \
     --train "$train" --momentum 0.5 --max-delay 1 --table x
 
 refused 2 'float-images: image 1 has a pixel of 0.5; whole numbers' \

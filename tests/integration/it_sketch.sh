@@ -71,7 +71,7 @@ out_has 'of 12300: 0 counted too low'
 expect 0 run -n 2 -- "$PSD_SKETCH_PROGRAM" --insert "$work/text" \
     --query "$work/wanted" --table large1 --bits 18
 out_has 'needle 600$'
-err_has 'table "large1" is there already'
+err_has 'table "large1" exists already'
 expect 0 run -- "$PSD_SKETCH_PROGRAM" --check "$work/text" --table large1 --bits 18
 out_has 'the table counts 24600 words, the file has 12300'
 cli_finish

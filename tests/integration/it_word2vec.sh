@@ -44,8 +44,8 @@ refused() {
 }
 
 # Flags and files. No psd runs yet: none of this needs one.
-refused 2 'there is nothing to do; allowed: one of --train'
-refused 2 'both are there' --train f --vectors v
+refused 2 'none is given; allowed: one of --train'
+refused 2 'both are given' --train f --vectors v
 refused 2 '--negative 0 without --hs' --train f --negative 0
 refused 2 '--size is "0"; allowed:' --train f --size 0
 refused 2 '--senses 2 with --model cbow' --train f --senses 2 --model cbow
@@ -55,7 +55,7 @@ refused 1 '--vectors /no/such: No such file' --vectors /no/such
 gzip -c "$text" >"$work/packed"
 refused 2 "$work/packed: byte 0: it is packed" --train "$work/packed"
 printf 'one two\n' >"$work/rare"
-refused 2 'no word is seen 5 times' --train "$work/rare"
+refused 2 'no word occurs 5 times' --train "$work/rare"
 printf '2 2\na 1 2\nb 1\n' >"$work/short"
 refused 2 "$work/short: word 2: " --vectors "$work/short"
 PSD_ENDPOINT=tcp://127.0.0.1:1 refused 3 'tcp://127.0.0.1:1' \
@@ -139,12 +139,12 @@ learn "resumed" --resume
 grep -q 'has read 88000 words' "$work/out" ||
     { fail "the first epoch is learnt again"; show; }
 learn "resumed again" --resume
-grep -q 'nothing is left to learn: 110000 words were' "$work/out" ||
+grep -q 'nothing is left to train: 110000 words are' "$work/out" ||
     { fail "it does not say that it has nothing to do"; show; }
 expect 6 run -n 2 -- "$PSD_WORD2VEC_PROGRAM" "${settings[@]}" --resume
 grep -q 'word2vec.count' "$work/err" || { fail "other workers go on"; show; }
 expect 0 push word2vec.count 0=-5
-refused 2 '--resume: 109995 words were learnt, and no block' "${settings[@]}" \
+refused 2 '--resume: 109995 words are done, and no block' "${settings[@]}" \
     --resume --epochs 6
 
 # A word that stands for a0 and for b0 has a vector for each of them.

@@ -207,9 +207,9 @@ Test(fm, a_file_that_is_no_model_is_refused_by_its_line)
     refused("psd-fm 2 2 2\n1 nan\n", "model:2: is not \"key weight\"");
     refused("psd-fm 2 2 2\n1 1e39\n", "model:2: is not \"key weight\"");
     refused("psd-fm 2 2 2\n-1 1\n", "model:2: is not \"key weight\"");
-    refused("psd-fm 2 2 2\n1 1\n1 1\n", "model:3: is not behind");
+    refused("psd-fm 2 2 2\n1 1\n1 1\n", "model:3: is not after");
     refused("psd-fm 1 2\n1 1\n", "model:1: is not");
     refused("psd-fm 2 2 x\n1 1\n", "model:1: is not");
-    refused("psd-fm 2 2 2\n1 1\n", "model: 1 keys are there, of 2");
-    refused("psd-fm 2 2 2\n1 1\n2 0.5", "model: 2 keys, the last one cut, are there, of 2");
+    refused("psd-fm 2 2 2\n1 1\n", "model: 1 keys were found, of 2");
+    refused("psd-fm 2 2 2\n1 1\n2 0.5", "model: 2 keys, the last one cut, were found, of 2");
 }

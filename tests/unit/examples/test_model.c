@@ -101,7 +101,7 @@ Test(model, a_bad_line_is_named)
         {"5 1\n# c\n5 1\n", ":3: index 5 follows 5"},
         {"", ": is empty"},
         {"# 2 weights\n5 1\n", ": is cut short: 1 weights of 2"},
-        {"# 2 weights\n5 1\n7 0.1", ": is cut short: 2 weights of 2 are there, the last without"},
+        {"# 2 weights\n5 1\n7 0.1", ": is cut short: 2 weights of 2 were found, the last without"},
         {"# 2 weights\n", ": is cut short: 0 weights of 2"},
         {"# 1 weights\n5 1\n7 1\n", ": 2 weights of 1 "},
     };

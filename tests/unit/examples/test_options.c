@@ -148,7 +148,7 @@ Test(options, a_bad_line_is_one_error_that_names_option_value_and_rule)
         const char *text;
     } cases[] = {
         {"", "--train FILE is missing; --help shows examples"},
-        {"file", "\"file\" is no option; only options are taken"},
+        {"file", "\"file\" is not an option; allowed: options only"},
         {"-t f", "unknown option \"-t\""},
         {"--trian f", "unknown option \"--trian\"; did you mean --train?"},
         {"--foo=1", "unknown option \"--foo\""},
@@ -176,9 +176,8 @@ Test(options, a_bad_line_is_one_error_that_names_option_value_and_rule)
         {"--train f --timeout 0",
          "--timeout is \"0\"; allowed: 1000ms to 86400s, like 250ms, 10s, 5m"},
         {"--train f --updater adam", "--updater is \"adam\"; allowed: ftrl, adagrad, sgd"},
-        {"--train f --schedule decay",
-         "--schedule wants --updater sgd without --l1 and --l2: it scales "
-         "gradients, not penalties"},
+        {"--train f --schedule decay", "--schedule needs --updater sgd without --l1 and --l2: it "
+                                       "scales gradients, not penalties"},
         {"--train f --loss log", "--loss is \"log\"; allowed: logit, square, hinge, square-hinge"},
         {"--train f --updater sgd --beta 1", "--beta has no meaning with --updater sgd"},
         {"--train f --objective l1:1",
@@ -188,19 +187,16 @@ Test(options, a_bad_line_is_one_error_that_names_option_value_and_rule)
          "--objective \"l2:0\" is not l2:C with a number C from 1e-09 to "
          "1000000000"},
         {"--train f --objective l2:1 --updater ftrl",
-         "--objective wants --updater sgd or adagrad, not ftrl, which has its "
-         "own penalty"},
+         "--objective needs --updater sgd or adagrad, not ftrl, which has its own penalty"},
         {"--train f --objective l2:1 --l2 1",
          "--objective has its own penalty; --l1 and --l2 must then be 0"},
-        {"--train f --tolerance 0.1", "--tolerance wants --objective l2:C"},
-        {"--train f --variant lbfgs",
-         "--variant lbfgs wants --objective l2:C with another --loss than "
-         "hinge, and no --updater or --schedule"},
-        {"--train f --scores s", "--scores wants --test FILE"},
-        {"--predict m", "--predict wants --test FILE"},
+        {"--train f --tolerance 0.1", "--tolerance needs --objective l2:C"},
+        {"--train f --variant lbfgs", "--variant lbfgs needs --objective l2:C, a --loss other than "
+                                      "hinge, and no --updater or --schedule"},
+        {"--train f --scores s", "--scores needs --test FILE"},
+        {"--predict m", "--predict needs --test FILE"},
         {"--predict m --test t --train f",
-         "--predict uses a model and trains none: it goes without --train and "
-         "--save"},
+         "--predict uses a model and trains none: it excludes --train and --save"},
         {"--train f --table "
          "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
          "--table "
@@ -227,7 +223,8 @@ Test(options, files_that_cannot_be_read_are_one_error)
     } cases[] = {
         {"--train f --test none", PSD_IO, "--test none: No such file or directory"},
         {"--train none/f", PSD_IO, "--train none/f: No such file or directory"},
-        {"--train no*", PSD_INVALID, "--train no* is no file, and no pattern that matches one"},
+        {"--train no*", PSD_INVALID,
+         "--train no* is neither a file nor a pattern that matches one"},
         {"--predict . --test t", PSD_IO, "--predict .: Is a directory"},
     };
 
