@@ -45,7 +45,7 @@ static void warn_of_near(const ps_out_t *out, const char *prefix, const char *co
         const char *near = ps_text_suggest(name, known);
 
         if (near != NULL && strcmp(near, name) != 0) {
-            ps_say(out, "warning: nobody reads %s; did you mean %s?", name, near);
+            ps_say(out, "warning: no option has the variable %s; did you mean %s?", name, near);
         }
     }
 }
@@ -203,7 +203,7 @@ static psd_status_t read_reply(ps_cli_t *self, const char *text, psd_status_t st
         return status;
     }
     if (!json_is_object(reply)) {
-        return psd_error_set(err, PSD_PROTO, "the node's answer is no JSON");
+        return psd_error_set(err, PSD_PROTO, "the node's answer is not JSON");
     }
     strip_reply(reply);
     *ret_reply = reply;
@@ -279,9 +279,8 @@ psd_status_t ps_cli_name(const ps_cli_t *self, size_t i, const char *what, const
 
     if (!ps_text_is_name(name)) {
         return psd_error_set(err, PSD_USAGE,
-                             "%s is \"%s\"; allowed: 1 to 63 letters, digits, "
-                             "\"_\", \".\", \"-\", beginning with none of "
-                             "\".\" and \"-\"",
+                             "%s is \"%s\"; allowed: 1 to 63 letters, digits, \"_\", \".\", \"-\", "
+                             "not beginning with \".\" or \"-\"",
                              what, name);
     }
     *ret_name = name;

@@ -124,7 +124,7 @@ static psd_status_t tell_log(const ps_private_psd_t *self, const char *program, 
 {
     char path[PATH_MAX + 32];
     char line[400] = "";
-    char last[400] = "no word about why";
+    char last[400] = "without a message";
     FILE *file = NULL;
 
     (void)snprintf(path, sizeof path, "%s/psd.log", self->directory);

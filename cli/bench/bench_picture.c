@@ -48,8 +48,8 @@ static const panel_t PANELS[] = {
      "in_flight", "in flight", 64, 0, false},
     {"small", "Small requests: 1 key, 16 floats", "requests_s", "M requests/s", 1e-6, "in_flight",
      "in flight", 0, -1, false},
-    {"small", "One small request, waited for: p50 (less is better)", "p50_s", "us", 1e6,
-     "in_flight", "in flight", 0, 1, true},
+    {"small", "One small request at a time: p50 (less is better)", "p50_s", "us", 1e6, "in_flight",
+     "in flight", 0, 1, true},
     {"width", "10,000 of 100,000 keys, by floats of a row", "goodput_bytes_s", "GB/s", 1e-9,
      "floats", "floats", 0, 0, false},
     {"rows", "1,000 keys of 1 float, by rows of the table", "keys_s", "M keys/s", 1e-6, "rows",
@@ -254,7 +254,7 @@ static void draw_top(FILE *file, const json_t *doc)
     x += 90;
     ps_svg_line(file, x, 55, x, 67, PS_SVG_LIMIT);
     ps_svg_text(file, x + 8, 65, PS_SVG_LABEL, PS_SVG_START,
-                "the machine's limit for that bar, measured in turn with it");
+                "the machine's limit for that bar, measured in alternation with it");
 }
 
 void ps_bench_picture_draw(FILE *file, const json_t *doc)
@@ -276,9 +276,9 @@ void ps_bench_picture_draw(FILE *file, const json_t *doc)
             y += height_of(&extents[i]);
         }
     }
-    ps_svg_text(file, MARGIN, height - 12, PS_SVG_FAINT, PS_SVG_START,
-                "A limit that lies far to the right is given only as a share. "
-                "Drawn by pscli bench suite --svg.");
+    ps_svg_text(
+        file, MARGIN, height - 12, PS_SVG_FAINT, PS_SVG_START,
+        "A limit far to the right is shown only as a share. Drawn by pscli bench suite --svg.");
     ps_svg_end(file);
 }
 

@@ -26,7 +26,7 @@ static const ps_column_t RESTORED[] = {{"DATA_DIR", "data_dir", PS_UNIT_NONE, fa
 
 static psd_status_t no_utf8(const char *option, const char *path, psd_error_t *err)
 {
-    return psd_error_set(err, PSD_INVALID, "%s is \"%s\", which is no UTF-8", option, path);
+    return psd_error_set(err, PSD_INVALID, "%s is \"%s\", which is not UTF-8", option, path);
 }
 
 /* ---- backup ---- */
@@ -40,7 +40,8 @@ static psd_status_t take_piece(const json_t *reply, ps_buffer_t *bytes, psd_erro
 
     if (size > REGISTRY_BYTES_MAX || ps_json_u64(reply, "offset") != before) {
         return psd_error_set(err, PSD_PROTO,
-                             "a piece from %" PRIu64 " on, of %" PRIu64 " bytes; asked was %zu",
+                             "a piece from %" PRIu64 " on, of %" PRIu64
+                             " bytes; byte %zu was requested",
                              ps_json_u64(reply, "offset"), size, before);
     }
     rc = ps_hex_read(bytes, ps_json_text(reply, "bytes"), err);
@@ -108,8 +109,8 @@ static psd_status_t check_is_new(const char *path, psd_error_t *err)
         return PSD_OK;
     }
     return psd_error_set(err, PSD_USAGE,
-                         "--to is \"%s\", which is there already; allowed: a "
-                         "new file (a backup never replaces another)",
+                         "--to is \"%s\", which exists already; allowed: a new file (a backup "
+                         "never overwrites a file)",
                          path);
 }
 

@@ -74,7 +74,7 @@ static psd_status_t check_stuck(const ps_cli_t *cli, const json_t *reply, const 
     }
     return now_s - *since_s < (double)cli->timeout_ms / 1000.0
                ? PSD_OK
-               : psd_error_set(err, PSD_DEADLINE, "%s; it drains on until then", why);
+               : psd_error_set(err, PSD_DEADLINE, "%s; until then the drain continues", why);
 }
 
 /* Asks until nothing is left on the node. Ctrl-C ends the command, not the
@@ -111,8 +111,8 @@ static void show_drained(const ps_cli_t *cli, const char *name, const json_t *re
         ps_out_answer(&cli->out, reply, DRAINED, "node \"%s\" stays, with %" PRIu64 " copies", name,
                       left);
     } else if (left == 0) {
-        ps_out_answer(&cli->out, reply, DRAINED,
-                      "node \"%s\" is empty: it may be stopped and removed", name);
+        ps_out_answer(&cli->out, reply, DRAINED, "node \"%s\" is empty: you can stop and remove it",
+                      name);
     } else {
         ps_out_answer(&cli->out, reply, DRAINED, "node \"%s\" drains: %" PRIu64 " copies are left",
                       name, left);
@@ -170,8 +170,8 @@ static psd_status_t confirm_loss(ps_cli_t *cli, const char *name, uint64_t *ret_
     ps_confirm_names(last, names);
     (void)snprintf(what, sizeof what,
                    "node \"%s\", with the last copies of %" PRIu64
-                   " partitions of table%s %s, whose rows are lost then "
-                   "(starting the node again brings back what is on its disk),",
+                   " partitions of table%s %s, whose rows would be lost (restarting the node "
+                   "recovers what is on its disk),",
                    name, n, json_array_size(last) == 1 ? "" : "s", names);
     return ps_confirm_remove(cli, what, err);
 }

@@ -40,7 +40,7 @@ static const char *source_of(const json_t *reply)
     if (strcmp(from, "limit") == 0) {
         return "copies.bytes_per_s";
     }
-    return strcmp(from, "measured") == 0 ? "as the last copies were made" : "assumed";
+    return strcmp(from, "measured") == 0 ? "the rate of the last copies" : "assumed";
 }
 
 void ps_moves_show(ps_cli_t *cli, json_t *reply)
@@ -101,12 +101,11 @@ static psd_status_t check_stuck(const ps_cli_t *cli, const json_t *reply, double
     }
     return now_s - *since_s < (double)cli->timeout_ms / 1000.0
                ? PSD_OK
-               : psd_error_set(err, PSD_DEADLINE,
-                               "%zu copies are missing and none is on its way; "
-                               "a silent node is waited for, or there is no "
-                               "other node to have them: \"pscli cluster "
-                               "status\" says which",
-                               json_array_size(ps_json_at(reply, "moves")));
+               : psd_error_set(
+                     err, PSD_DEADLINE,
+                     "%zu copies are missing and none is being made: psd waits for a silent node, "
+                     "or no other node can take them; \"pscli cluster status\" says which",
+                     json_array_size(ps_json_at(reply, "moves")));
 }
 
 /* Asks until nothing is missing. Ctrl-C ends the command, not the repair. */

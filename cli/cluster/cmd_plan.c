@@ -226,8 +226,8 @@ static void warn_of_memory(const request_t *request, uint64_t node_bytes, json_t
              needed, there);
     } else if (request->host_bytes > 0 && node_bytes > request->host_bytes / 10 * 8) {
         warn(warnings,
-             "a node needs %s of this host's %s of memory; requests on their "
-             "way and other programs need some too",
+             "a node needs %s of this host's %s of memory; requests in flight and other programs "
+             "need some too",
              needed, there);
     }
 }
@@ -242,7 +242,7 @@ static json_t *list_warnings(const request_t *request, uint64_t node_bytes)
     if (spec->n_partitions < n_shards) {
         warn(warnings,
              "%" PRIu32 " partitions over %" PRIu64
-             " shards: some shards will have none; --partitions %" PRIu64 " gives each one",
+             " shards: some shards will have none; use --partitions %" PRIu64 " to give each one",
              spec->n_partitions, n_shards, n_shards);
     }
     if (spec->replicas > request->n_nodes) {

@@ -91,9 +91,8 @@ static psd_status_t wait_done(ps_cli_t *cli, uint64_t number, json_t **reply_p, 
         if (ps_cli_now_s() - moved_s > STILL_MS / 1000.0) {
             return psd_error_set(err, PSD_DEADLINE,
                                  "nothing was written or read for %d s: %" PRIu64 " of %" PRIu64
-                                 " files are done; a partition "
-                                 "may wait for a clock (see \"pscli why\") or "
-                                 "for its copies",
+                                 " files are done; a partition may be waiting for a clock (see "
+                                 "\"pscli why\") or for its copies",
                                  STILL_MS / 1000, done, ps_json_u64(*reply_p, "of"));
         }
         (void)nanosleep(&gap, NULL);
@@ -144,8 +143,7 @@ static psd_status_t table_names(const ps_cli_t *cli, json_t **ret_names, psd_err
 
         if (size == 0 || json_array_append_new(names, json_stringn(at, size)) != 0) {
             return psd_error_set(err, PSD_USAGE,
-                                 "--table is \"%s\"; allowed: the name of a "
-                                 "table, or several with commas between",
+                                 "--table is \"%s\"; allowed: table names, separated by commas",
                                  ps_args_text(&cli->args, "table"));
         }
         at = at[size] == ',' ? at + size + 1 : NULL;
@@ -170,16 +168,17 @@ psd_status_t ps_cmd_checkpoint_create(ps_cli_t *cli, psd_error_t *err)
     }
     if (job != NULL && ps_args_given(&cli->args, "table")) {
         return psd_error_set(err, PSD_USAGE,
-                             "--table beside --job; allowed: one of them, for "
-                             "--job takes all tables of the job");
+                             "--table and --job are both given; allowed: one of them, as --job "
+                             "takes all tables of the job");
     }
     if (since != NULL && ps_args_given(&cli->args, "every")) {
-        return psd_error_set(err, PSD_USAGE, "--since beside --every; allowed: one of them");
+        return psd_error_set(err, PSD_USAGE,
+                             "--since and --every are both given; allowed: one of them");
     }
     if (ps_args_given(&cli->args, "keep") && !ps_args_given(&cli->args, "every")) {
-        return psd_error_set(err, PSD_USAGE,
-                             "--keep without --every; it says how many of a "
-                             "series stay");
+        return psd_error_set(
+            err, PSD_USAGE,
+            "--keep without --every; it limits the number of checkpoints in a series");
     }
     rc = table_names(cli, &names, err);
     if (rc != PSD_OK) {
@@ -205,9 +204,8 @@ psd_status_t ps_cmd_checkpoint_create(ps_cli_t *cli, psd_error_t *err)
     if (rc == PSD_OK && since != NULL && ps_json_u64(reply, "whole") > 0) {
         ps_say(&cli->out,
                "%" PRIu64 " of %" PRIu64
-               " partitions were written with all rows: \"%s\" has not the "
-               "table, or it keeps no versions, or records of it were lost "
-               "since",
+               " partitions were written with all rows: \"%s\" does not have the table, the table "
+               "keeps no versions, or records of it were lost since",
                ps_json_u64(reply, "whole"), ps_json_u64(reply, "of"), since);
     }
     return rc;
@@ -254,7 +252,7 @@ psd_status_t ps_checkpoint_manifest(ps_cli_t *cli, const char *name, json_t **re
     }
     *ret_manifest = json_loads(ps_json_text(reply, "manifest"), 0, NULL);
     return *ret_manifest != NULL ? PSD_OK
-                                 : psd_error_set(err, PSD_PROTO, "the manifest is no JSON");
+                                 : psd_error_set(err, PSD_PROTO, "the manifest is not JSON");
 }
 
 psd_status_t ps_cmd_checkpoint_inspect(ps_cli_t *cli, psd_error_t *err)
@@ -357,10 +355,10 @@ static psd_status_t restore_job(ps_cli_t *cli, const char *name, const char *job
     if (epochs != 0) {
         (void)json_object_set_new(request, "epochs", json_integer((json_int_t)epochs));
     }
-    return psd_error_wrap(err, ps_cli_ask(cli, request, ret_reply, err),
-                          "job \"%s\" (its tables are there; \"checkpoint "
-                          "restore %s --job %s\" tries again)",
-                          job, name, job);
+    return psd_error_wrap(
+        err, ps_cli_ask(cli, request, ret_reply, err),
+        "job \"%s\" (its tables are restored; \"checkpoint restore %s --job %s\" retries the job)",
+        job, name, job);
 }
 
 const char *ps_checkpoint_table(const json_t *tables, size_t i)
@@ -382,9 +380,8 @@ static psd_status_t check_names_are_free(ps_cli_t *cli, const json_t *tables, ps
         for (size_t k = 0; rc == PSD_OK && k < json_array_size(tables); k++) {
             if (strcmp(there, ps_checkpoint_table(tables, k)) == 0) {
                 rc = psd_error_set(err, PSD_TABLE_EXISTS,
-                                   "table \"%s\" exists already, nothing was "
-                                   "restored; drop it, or restore one table "
-                                   "after the other with --table and --as",
+                                   "table \"%s\" exists already, nothing was restored; drop it, or "
+                                   "restore tables one by one with --table and --as",
                                    there);
             }
         }
@@ -462,7 +459,8 @@ static psd_status_t check_restore(const ps_cli_t *cli, const json_t *names, psd_
         return psd_error_set(err, PSD_USAGE, "--as needs one --table");
     }
     if (names != NULL && ps_args_given(&cli->args, "job")) {
-        return psd_error_set(err, PSD_USAGE, "--table beside --job; allowed: one of them");
+        return psd_error_set(err, PSD_USAGE,
+                             "--table and --job are both given; allowed: one of them");
     }
     return PSD_OK;
 }

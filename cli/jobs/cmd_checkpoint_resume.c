@@ -170,9 +170,8 @@ static psd_status_t wait_for_workers(ps_cli_t *cli, const char *name, psd_error_
         }
         if (ps_cli_now_s() > until_s) {
             return psd_error_set(err, PSD_DEADLINE,
-                                 "worker%s %s of job \"%s\" still run%s, %d s "
-                                 "after the job was stopped; end %s, and run "
-                                 "this again",
+                                 "worker%s %s of job \"%s\" still run%s, %d s after the job was "
+                                 "stopped; stop %s and retry",
                                  n == 1 ? "" : "s", names, name, n == 1 ? "s" : "", WAIT_S,
                                  n == 1 ? "it" : "them");
         }
@@ -223,9 +222,7 @@ psd_status_t ps_cmd_checkpoint_resume(ps_cli_t *cli, psd_error_t *err)
     psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
 
     if (rc == PSD_OK && job == NULL) {
-        rc = psd_error_set(err, PSD_USAGE,
-                           "--job is missing: the job that "
-                           "shall go on");
+        rc = psd_error_set(err, PSD_USAGE, "--job is missing: the job to resume");
     }
     if (rc == PSD_OK) {
         rc = find_manifest(cli, &name, newest, &manifest, err);

@@ -227,7 +227,7 @@ psd_status_t ps_checkpoint_series(ps_cli_t *cli, const char *name, json_t *reque
         } else if (n_made == 0 || rc == PSD_CLOSED) {
             return rc; /* a later try would fail too */
         } else {
-            ps_say(&cli->out, "%s was not made: %s", next, psd_error_text(err));
+            ps_say(&cli->out, "%s was not created: %s", next, psd_error_text(err));
         }
         psd_error_clear(err);
     } while (sleep_until(cli, &job, due_s, err));

@@ -77,13 +77,11 @@ static psd_status_t check_version(const ps_cli_t *cli, psd_error_t *err)
     const char *launcher = ps_args_text(&cli->args, "launcher");
 
     if (strcmp(launcher, "local") != 0) {
-        return psd_error_set(err, PSD_UNSUPPORTED, "launcher %s is not in this version; local is",
-                             launcher);
+        return psd_error_set(err, PSD_UNSUPPORTED,
+                             "launcher is \"%s\"; allowed in this version: local", launcher);
     }
     if (ps_args_u64(&cli->args, "servers") > 1) {
-        return psd_error_set(err, PSD_UNSUPPORTED,
-                             "--servers is %s; more than 1 is not in this "
-                             "version",
+        return psd_error_set(err, PSD_UNSUPPORTED, "--servers is %s; allowed in this version: 0, 1",
                              ps_args_text(&cli->args, "servers"));
     }
     return PSD_OK;
@@ -151,7 +149,7 @@ static void allow_lost(ps_cli_t *cli, const ps_workers_t *workers)
                allowed);
     } else if (ps_workers_job_is_whole(workers->args->registered, why)) {
         ps_say(&cli->out,
-               "%" PRIu32 " of %" PRIu32 " workers were lost; the others have done all slices",
+               "%" PRIu32 " of %" PRIu32 " workers were lost; the others finished all slices",
                n_lost, workers->n);
         cli->exit_code = 0;
     } else {
@@ -188,7 +186,7 @@ static psd_status_t show_plan(const ps_cli_t *cli, const ps_workers_args_t *args
                             "endpoint", args->endpoint, "program", args->argv[0], "dry_run", 1);
 
     if (doc == NULL) {
-        return psd_error_set(err, PSD_INVALID, "PROGRAM is no UTF-8");
+        return psd_error_set(err, PSD_INVALID, "PROGRAM is not UTF-8");
     }
     ps_say(&cli->out, "would start %" PRIu32 " workers", args->n);
     ps_out_object(&cli->out, doc, PLAN);

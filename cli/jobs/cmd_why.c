@@ -41,13 +41,13 @@ static psd_status_t find_job(ps_cli_t *cli, const json_t *list, psd_error_t *err
     }
     (void)snprintf(cli->job, sizeof cli->job, "%s", n == 1 ? job : "");
     if (n == 0) {
-        return psd_error_set(err, PSD_NO_JOB, "no job runs");
+        return psd_error_set(err, PSD_NO_JOB, "no job is running");
     }
-    return n == 1 ? PSD_OK
-                  : psd_error_set(err, PSD_USAGE,
-                                  "%zu jobs run; name the one that is meant: "
-                                  "\"pscli job list\" shows them all",
-                                  n);
+    return n == 1
+               ? PSD_OK
+               : psd_error_set(err, PSD_USAGE,
+                               "%zu jobs are running; name one: \"pscli job list\" shows them all",
+                               n);
 }
 
 /* It stays chosen: --watch never switches from one job to another. */
@@ -97,7 +97,7 @@ psd_status_t ps_cmd_why(ps_cli_t *cli, psd_error_t *err)
         ps_print(cli->out.out, "%s\n", line == NULL ? "" : line);
     }
     if (json_array_size(text) == 0) {
-        ps_say(&cli->out, "nobody waits in job \"%s\"", job);
+        ps_say(&cli->out, "no worker waits in job \"%s\"", job);
     }
     return PSD_OK;
 }

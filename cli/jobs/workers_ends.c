@@ -84,7 +84,7 @@ void ps_workers_tell_ends(ps_workers_t *self)
  * A stopped process cannot end until it continues. */
 static void end_others(ps_workers_t *self, uint32_t rank)
 {
-    ps_say(self->args->out, "worker %" PRIu32 " never joined job %s: ending the others", rank,
+    ps_say(self->args->out, "worker %" PRIu32 " never joined job %s: stopping the others", rank,
            self->args->job);
     self->cut_ms = ps_now_ms();
     for (uint32_t i = 0; i < self->n; i++) {
@@ -101,7 +101,7 @@ static void kill_if_due(ps_workers_t *self)
     }
     for (uint32_t i = 0; i < self->n; i++) {
         if (!self->items[i].ended) {
-            ps_say(self->args->out, "worker %" PRIu32 " does not end: killing it", i);
+            ps_say(self->args->out, "worker %" PRIu32 " does not stop: killing it", i);
         }
     }
     ps_workers_send(self, SIGKILL);

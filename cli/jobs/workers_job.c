@@ -178,9 +178,7 @@ static bool queues_are_over(const json_t *reply, const char *job, char *ret_why)
 
     if (!over) {
         (void)snprintf(ret_why, PS_JOB_WHY_SIZE,
-                       "job %s has no work queue: what was a lost worker's to "
-                       "do nobody has done",
-                       job);
+                       "job %s has no work queue: nobody has done the part of a lost worker", job);
     }
     for (size_t i = 0; over && i < json_array_size(queues); i++) {
         const json_t *queue = json_array_get(queues, i);
@@ -188,7 +186,7 @@ static bool queues_are_over(const json_t *reply, const char *job, char *ret_why)
         over = json_is_true(ps_json_at(queue, "over"));
         if (!over) {
             (void)snprintf(ret_why, PS_JOB_WHY_SIZE,
-                           "queue %s of job %s is not over: %" PRIu64 " of %" PRIu64
+                           "queue %s of job %s is not finished: %" PRIu64 " of %" PRIu64
                            " slices of epoch %" PRIu64 " are done",
                            ps_json_text(queue, "queue"), job, ps_json_u64(queue, "done"),
                            ps_json_u64(queue, "slices"), ps_json_u64(queue, "epoch"));

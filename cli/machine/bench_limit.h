@@ -26,8 +26,7 @@
       "30 MB of floats added to 30 MB; bytes of "                              \
       "the source")                                                            \
     X(LOOKUP, "lookup_keys_s", NONE,                                           \
-      "a float added at random keys of 1 M in a flat table of one's own, one " \
-      "by one")                                                                \
+      "a float added at random keys of 1 M in a local flat table, one by one") \
     X(RING, "ring_bytes_s", RATE,                                              \
       "shared-memory ring, 1 MB messages copied "                              \
       "in and out")                                                            \

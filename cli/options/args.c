@@ -104,7 +104,7 @@ static psd_status_t check_words(const ps_args_t *self, psd_error_t *err)
         return psd_error_set(err, PSD_USAGE, "no command given");
     }
     if (cmd == NULL) {
-        return psd_error_set(err, PSD_USAGE, "\"%s\" wants a verb; see \"pscli %s --help\"",
+        return psd_error_set(err, PSD_USAGE, "\"%s\" needs a verb; see \"pscli %s --help\"",
                              self->noun->name, self->noun->name);
     }
     const char *gap = cmd->verb == NULL ? "" : " ";
@@ -112,11 +112,11 @@ static psd_status_t check_words(const ps_args_t *self, psd_error_t *err)
     const char *blank = cmd->arguments[0] == '\0' ? "" : " ";
 
     if (self->n_words < cmd->min_args) {
-        return psd_error_set(err, PSD_USAGE, "too few words: pscli %s%s%s%s%s", cmd->noun, gap,
+        return psd_error_set(err, PSD_USAGE, "too few arguments: pscli %s%s%s%s%s", cmd->noun, gap,
                              verb, blank, cmd->arguments);
     }
     if (self->n_words > cmd->max_args) {
-        return psd_error_set(err, PSD_USAGE, "\"%s\" is too much: pscli %s%s%s%s%s",
+        return psd_error_set(err, PSD_USAGE, "unexpected argument \"%s\": pscli %s%s%s%s%s",
                              self->words[cmd->max_args], cmd->noun, gap, verb, blank,
                              cmd->arguments);
     }

@@ -57,7 +57,7 @@ static psd_status_t read_file(const char *name, const char *path, char **ret_tex
         return psd_error_set(err, PSD_NOMEM, "no memory for a context");
     }
     if (n > CONTEXT_BYTES_MAX || memchr(text, '\0', n) != NULL) {
-        return psd_error_set(err, PSD_USAGE, "%s: no text of at most %d bytes", path,
+        return psd_error_set(err, PSD_USAGE, "%s: not a text of at most %d bytes", path,
                              CONTEXT_BYTES_MAX);
     }
     text[n] = '\0';
@@ -100,7 +100,7 @@ psd_status_t ps_args_context_read(const char *name, char **ret_text, ps_args_con
         }
         value = strchr(line, '=');
         if (value == NULL) {
-            return psd_error_set(err, PSD_USAGE, "%s:%d: \"%s\" is no key=value", path, number,
+            return psd_error_set(err, PSD_USAGE, "%s:%d: \"%s\" is not key=value", path, number,
                                  line);
         }
         *value++ = '\0';

@@ -13,12 +13,12 @@ static const char *const TRANSPORTS[] = {"tcp", "ipc", "lane", "all", NULL};
      .value = "TRANSPORT",                                                                         \
      .words = TRANSPORTS,                                                                          \
      .fallback = "all",                                                                            \
-     .help = "how to talk to the shards"},                                                         \
+     .help = "transport to the shards"},                                                           \
         {.name = "sizes",                                                                          \
          .kind = PS_OPT_TEXT,                                                                      \
          .value = "SIZES",                                                                         \
          .fallback = "4k,64k,1M,16M,64M",                                                          \
-         .help = "bytes of one dense row, with commas between; none: skip"},                       \
+         .help = "bytes of one dense row, separated by commas; none: skip"},                       \
         {.name = "keys",                                                                           \
          .kind = PS_OPT_COUNT,                                                                     \
          .value = "N",                                                                             \
@@ -45,46 +45,46 @@ static const char *const TRANSPORTS[] = {"tcp", "ipc", "lane", "all", NULL};
          .min = 0,                                                                                 \
          .max = 4096,                                                                              \
          .fallback = "0",                                                                          \
-         .help = "partitions of the tables; 0: as many as psd takes by itself"},                   \
+         .help = "partitions of the tables; 0: psd's default"},                                    \
         {.name = "in-flight",                                                                      \
          .kind = PS_OPT_U64,                                                                       \
          .value = "N",                                                                             \
          .min = 1,                                                                                 \
          .max = 256,                                                                               \
          .fallback = "4",                                                                          \
-         .help = "requests that are started before the first is waited for"},                      \
+         .help = "requests in flight"},                                                            \
         {.name = "workers",                                                                        \
          .kind = PS_OPT_U64,                                                                       \
          .value = "N",                                                                             \
          .min = 1,                                                                                 \
          .max = 64,                                                                                \
          .fallback = "1",                                                                          \
-         .help = "threads, each with a client of its own"},                                        \
+         .help = "threads, each with its own client"},                                             \
         {.name = "repeats",                                                                        \
          .kind = PS_OPT_U64,                                                                       \
          .value = "N",                                                                             \
          .min = 1,                                                                                 \
          .max = 1000,                                                                              \
          .fallback = "5",                                                                          \
-         .help = "measurements of which the median is shown"},                                     \
+         .help = "number of measurements; the median is shown"},                                   \
     {                                                                                              \
         .name = "duration", .kind = PS_OPT_DURATION, .value = "DURATION", .min = 1, .max = 600000, \
-        .fallback = "300ms", .help = "least length of one measurement (and of the warm-up)"        \
+        .fallback = "300ms", .help = "minimum length of one measurement (and of the warm-up)"      \
     }
 
 static const ps_opt_t PULL_OPTIONS[] = {BENCH_OPTIONS, {.name = NULL}};
 static const ps_opt_t PUSH_OPTIONS[] = {
     BENCH_OPTIONS,
     {.name = "in-place",
-     .help = "values are written where the shard reads them (over a lane); "
-             "with --in-flight 1 the time of writing is not counted"},
+     .help = "write values where the shard reads them (over a lane); with --in-flight 1 the time "
+             "of writing is not counted"},
     {.name = NULL}};
 static const ps_opt_t LATENCY_OPTIONS[] = {{.name = "transport",
                                             .kind = PS_OPT_CHOICE,
                                             .value = "TRANSPORT",
                                             .words = TRANSPORTS,
                                             .fallback = "all",
-                                            .help = "how to talk to the shards"},
+                                            .help = "transport to the shards"},
                                            {.name = "floats",
                                             .kind = PS_OPT_U64,
                                             .value = "N",
@@ -105,52 +105,50 @@ static const ps_opt_t LATENCY_OPTIONS[] = {{.name = "transport",
                                             .min = 1,
                                             .max = 1000,
                                             .fallback = "5",
-                                            .help = "measurements of which the median is shown"},
+                                            .help = "number of measurements; the median is shown"},
                                            {.name = NULL}};
 static const ps_opt_t SUITE_OPTIONS[] = {
     {.name = "quick",
-     .help = "one worker and one shard: dense, sparse and small requests (the "
-             "default)"},
+     .help = "one worker and one shard: dense, sparse and small requests (default)"},
     {.name = "full",
-     .help = "also by width of rows, numbers of rows (to 100 M, and while they "
-             "grow), workers and shards"},
+     .help =
+         "also by row width, number of rows (up to 100 M, and while it grows), workers and shards"},
     {.name = "only",
      .kind = PS_OPT_TEXT,
      .value = "SECTIONS",
-     .help = "of dense, sparse, small, width, rows, grow, workers, shards; "
-             "with commas between"},
+     .help = "of dense, sparse, small, width, rows, grow, workers, shards; separated by commas"},
     {.name = "transport",
      .kind = PS_OPT_CHOICE,
      .value = "TRANSPORT",
      .words = TRANSPORTS,
      .fallback = "all",
-     .help = "how to talk to the shards"},
+     .help = "transport to the shards"},
     {.name = "repeats",
      .kind = PS_OPT_U64,
      .value = "N",
      .min = 1,
      .max = 1000,
      .fallback = "5",
-     .help = "measurements of which the median is shown"},
+     .help = "number of measurements; the median is shown"},
     {.name = "duration",
      .kind = PS_OPT_DURATION,
      .value = "DURATION",
      .min = 1,
      .max = 600000,
      .fallback = "200ms",
-     .help = "least length of one measurement"},
+     .help = "minimum length of one measurement"},
     {.name = "divide",
      .kind = PS_OPT_U64,
      .value = "N",
      .min = 1,
      .max = 1000000,
      .fallback = "1",
-     .help = "N times smaller requests and tables, for trying it out"},
-    {.name = "svg", .kind = PS_OPT_TEXT, .value = "FILE", .help = "draw the figures into FILE"},
+     .help = "N times smaller requests and tables, for a trial"},
+    {.name = "svg", .kind = PS_OPT_TEXT, .value = "FILE", .help = "draw the results to FILE"},
     {.name = "psd",
      .kind = PS_OPT_TEXT,
      .value = "PROGRAM",
-     .help = "the psd to measure; default: beside pscli, else from PATH"},
+     .help = "psd to measure; default: the one next to pscli, else from PATH"},
     {.name = NULL}};
 static const ps_example_t BENCH_PUSH_EXAMPLES[] = {
     {"pscli bench push", "rows of 4 KiB to 64 MiB, 100000 keys; tcp, ipc, lane"},
@@ -171,21 +169,19 @@ static const ps_example_t BENCH_SUITE_EXAMPLES[] = {
     {"pscli bench suite --full --svg bench.svg -o json > bench.json", "everything, with a picture"},
     {"pscli bench suite --only small --transport lane", "one section"},
     {NULL, NULL}};
-#define BENCH_DETAILS                                                          \
-    "Makes tables of its own and drops them at the end. Every request has "    \
-    "another list of keys and other values, from memory that the requests "    \
-    "take turns in using and that no core's cache holds. In turn with the "    \
-    "requests the machine's limits are measured, each between processes of "   \
-    "its own; RATIO is the median of a figure's repeats, each divided by the " \
-    "limit (named in -o wide and json) of the same turn. Goodput counts "      \
-    "values only; a pushpull's values count once. \"lane\" is shared memory "  \
-    "with a psd on this machine."
+#define BENCH_DETAILS                                                                             \
+    "Creates its own tables and drops them at the end. Each request has other keys and values, "  \
+    "from memory that rotates and that no core's cache holds. In alternation with the requests "  \
+    "it measures the machine's limits, each between two separate processes. RATIO is the median " \
+    "of the repeats, each divided by the limit (named in -o wide and json) of the same round. "   \
+    "Goodput counts values only; a pushpull's values count once. \"lane\" is shared memory with " \
+    "a psd on this machine."
 
 const ps_cmd_t ps_cmds_bench[] = {
     {.noun = "bench",
      .verb = "push",
      .arguments = "",
-     .summary = "goodput of pushes",
+     .summary = "measure goodput of pushes",
      .details = BENCH_DETAILS,
      .examples = BENCH_PUSH_EXAMPLES,
      .options = PUSH_OPTIONS,
@@ -193,7 +189,7 @@ const ps_cmd_t ps_cmds_bench[] = {
     {.noun = "bench",
      .verb = "pull",
      .arguments = "",
-     .summary = "goodput of pulls",
+     .summary = "measure goodput of pulls",
      .details = BENCH_DETAILS,
      .examples = BENCH_PULL_EXAMPLES,
      .options = PULL_OPTIONS,
@@ -201,7 +197,7 @@ const ps_cmd_t ps_cmds_bench[] = {
     {.noun = "bench",
      .verb = "pushpull",
      .arguments = "",
-     .summary = "goodput of pushes that pull the same rows back",
+     .summary = "measure goodput of pushes that pull the same rows back",
      .details = BENCH_DETAILS,
      .examples = BENCH_PUSHPULL_EXAMPLES,
      .options = PULL_OPTIONS,
@@ -209,24 +205,22 @@ const ps_cmd_t ps_cmds_bench[] = {
     {.noun = "bench",
      .verb = "latency",
      .arguments = "",
-     .summary = "p50, p99 and p99.9 of one small request",
-     .details = "One row, one request at a time. Makes a table of its own and "
-                "drops it at the end. RATIO is p50 to that of a round trip "
-                "over libzmq and tcp, or, with the lane, over shared memory "
-                "with both sides spinning; measured in turn with the "
-                "requests.",
+     .summary = "measure p50, p99 and p99.9 of one small request",
+     .details =
+         "One row, one request at a time. Creates its own table and drops it at the end. RATIO is "
+         "p50 divided by that of a round trip over libzmq and tcp or, with the lane, over shared "
+         "memory with both sides spinning, measured in alternation with the requests.",
      .examples = BENCH_LATENCY_EXAMPLES,
      .options = LATENCY_OPTIONS,
      .run = ps_cmd_bench_latency},
     {.noun = "bench",
      .verb = "suite",
      .arguments = "",
-     .summary = "all measurements beside the limits of the machine",
-     .details = "Starts a psd of its own (in a temporary directory, with as many "
-                "shards as a line says) and measures line by line. Each repeat "
-                "measures the limits and then each way of asking once, so that a "
-                "machine that changes its speed changes both. What a request is and "
-                "what RATIO means is as in bench push.",
+     .summary = "run all measurements and compare with the machine's limits",
+     .details = "Starts a private psd (in a temporary directory, with the number of shards that a "
+                "line shows) and measures line by line. Each repeat measures the limits and then "
+                "each transport once, so that a change of the machine's speed affects both. "
+                "Requests and RATIO are as in bench push.",
      .examples = BENCH_SUITE_EXAMPLES,
      .options = SUITE_OPTIONS,
      .run = ps_cmd_bench_suite},

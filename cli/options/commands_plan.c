@@ -11,7 +11,7 @@ static const char *const RULES[] = {"range", "hash", NULL};
 
 static const ps_example_t PLAN_EXAMPLES[] = {
     {"pscli plan --rows 1e9 --cols 16 --updater adagrad",
-     "a billion rows of 16 floats with a sum of squares each"},
+     "a billion rows of 16 floats, with a sum of squares each"},
     {"pscli plan --rows 64M --keys hash --nodes 4 --shards 8", "any keys, on four machines"},
     {"pscli plan --rows 1M --cols 1e6 --row-format sparse --fill 0.001",
      "sparse rows of a thousand values each"},
@@ -23,7 +23,7 @@ static const ps_opt_t PLAN_OPTIONS[] = {
      .value = "N",
      .min = 1,
      .max = UINT64_C(1) << 40,
-     .help = "rows that will be there (1e9, 64M). Required"},
+     .help = "expected number of rows (1e9, 64M). Required"},
     {.name = "cols",
      .kind = PS_OPT_COUNT,
      .value = "C",
@@ -53,24 +53,23 @@ static const ps_opt_t PLAN_OPTIONS[] = {
      .kind = PS_OPT_TEXT,
      .value = "RULE",
      .fallback = "add",
-     .help = "how a delta is merged, as of table create; some keep state"},
+     .help = "rule that merges a delta, as of table create; some keep state"},
     {.name = "fill",
      .kind = PS_OPT_TEXT,
      .value = "F",
      .fallback = "1",
-     .help = "sparse and auto rows: the part of their columns that is not "
-             "zero, above 0, at most 1"},
+     .help = "sparse and auto rows: share of columns that are not zero, above 0, at most 1"},
     {.name = "partitions",
      .kind = PS_OPT_U64,
      .value = "P",
      .min = 1,
      .max = 4096,
-     .help = "number of partitions; without it as a cluster chooses"},
+     .help = "number of partitions; default: as a cluster chooses"},
     {.name = "partition-by",
      .kind = PS_OPT_CHOICE,
      .value = "RULE",
      .words = RULES,
-     .help = "range or hash; without it as the keys, as of table create"},
+     .help = "range or hash; default: as the keys, as of table create"},
     {.name = "replicas",
      .kind = PS_OPT_U64,
      .value = "R",
@@ -98,13 +97,12 @@ const ps_cmd_t ps_cmds_plan[] = {
     {.noun = "plan",
      .arguments = "",
      .summary = "how much memory a table will need",
-     .details = "Makes a small table of this kind in its own memory, fills it, and "
-                "scales up what the store says of its bytes: values, state of the "
-                "updater, index (with row headers and columns of sparse rows). The "
-                "fullest node, shard and partition are shown. Warns when a node needs "
-                "more than this host has. The partition log is not kept in memory and "
-                "adds nothing; requests on their way come on top, up to the limits of "
-                "psd.yaml. Needs no psd.",
+     .details =
+         "Creates a small table of this kind in its own memory, fills it, and scales up its "
+         "measured bytes: values, state of the updater, index (with row headers and columns of "
+         "sparse rows). Shows the fullest node, shard and partition. Warns when a node needs more "
+         "than this host has. The partition log is not kept in memory and adds nothing; requests "
+         "in flight add memory up to the limits of psd.yaml. Needs no psd.",
      .examples = PLAN_EXAMPLES,
      .options = PLAN_OPTIONS,
      .run = ps_cmd_plan},

@@ -15,12 +15,12 @@ static const char *const FILE_FORMATS[] = {"npy", "csv", "text", NULL};
 static const ps_example_t CREATE_EXAMPLES[] = {
     {"pscli table create w --rows 1000", "1000 rows of one f32, all zero"},
     {"pscli table create emb --keys hash --cols 64 --init uniform:-0.1,0.1",
-     "any u64 as key; a row appears with its first push"},
+     "any u64 as key; the first push creates a row"},
     {"pscli table create w --rows 1000 "
      "--updater ftrl:alpha=0.1,beta=1,l1=1,l2=0",
      "gradients are pushed, the server applies FTRL-proximal"},
     {"pscli table create w --rows 1000 --updater adam:alpha=0.01",
-     "what is not named has its default"},
+     "other parameters keep their defaults"},
     {"pscli table create hits --rows 1000000 --type i64", "exact counters"},
     {NULL, NULL}};
 static const ps_opt_t CREATE_OPTIONS[] = {
@@ -55,8 +55,7 @@ static const ps_opt_t CREATE_OPTIONS[] = {
      .value = "KEYS",
      .words = KEYS,
      .fallback = "range",
-     .help = "range: rows 0 to N-1, all present; hash: any u64, a row appears "
-             "with its first push"},
+     .help = "range: rows 0 to N-1, all present; hash: any u64, the first push creates a row"},
     {.name = "updater",
      .kind = PS_OPT_TEXT,
      .value = "RULE",
@@ -65,7 +64,7 @@ static const ps_opt_t CREATE_OPTIONS[] = {
 #define UPDATER(NAME, number, name, ...) #name
 #define PARAMETER(joint, setting, letter, ...) joint #setting "=" #letter
 #define END() ", "
-     .help = "how a delta is merged: "
+     .help = "rule that merges a delta: "
 #include "model/tables/updaters.def"
              "or plugin:NAME[:TEXT], which the daemon has loaded"},
     /* clang-format on */
@@ -85,12 +84,12 @@ static const ps_opt_t CREATE_OPTIONS[] = {
      .value = "P",
      .min = 1,
      .max = 4096,
-     .help = "number of partitions; without it the cluster chooses"},
+     .help = "number of partitions; default: the cluster chooses"},
     {.name = "partition-by",
      .kind = PS_OPT_TEXT,
      .value = "RULE",
-     .help = "range, hash, or list:ROW,ROW,... (first rows of the partitions "
-             "but the first); without it hash for hash keys, else range"},
+     .help = "range, hash, or list:ROW,ROW,... (first row of each partition except the first); "
+             "default: hash for hash keys, else range"},
     {.name = "replicas",
      .kind = PS_OPT_U64,
      .value = "R",
@@ -103,17 +102,17 @@ static const ps_opt_t CREATE_OPTIONS[] = {
      .value = "LEVEL",
      .words = ACKS,
      .fallback = "memory",
-     .help = "what an acknowledged push survives"},
+     .help = "failure that an acknowledged push survives"},
     {.name = "filter",
      .kind = PS_OPT_TEXT,
      .value = "WORDS",
-     .help = "what shrinks messages of calls that name nothing else, such as "
-             "cache+delta+lz4+f16; docs/performance.md says what each does, "
-             "and that delta, lz4 and zstd are not used over lanes"},
+     .help = "default filter of calls that name none, such as cache+delta+lz4+f16; it shrinks "
+             "messages. docs/performance.md explains each; delta, lz4 and zstd are not used over "
+             "lanes"},
     {.name = "allow-nonfinite", .help = "accept NaN and infinite deltas"},
     {.name = "versions",
-     .help = "rows remember their last change, for pulls of what has changed; "
-             "8 bytes a row"},
+     .help =
+         "rows keep the version of their last change, for pulls of changed rows; 8 bytes per row"},
     {.name = NULL}};
 
 static const ps_example_t LIST_EXAMPLES[] = {
@@ -121,7 +120,7 @@ static const ps_example_t LIST_EXAMPLES[] = {
     {"pscli table list -o name", "only the names, one a line"},
     {NULL, NULL}};
 static const ps_example_t INSPECT_EXAMPLES[] = {
-    {"pscli table inspect w", "what it is made of, its size and counters"},
+    {"pscli table inspect w", "its definition, size and counters"},
     {"pscli table inspect w -o wide", "its partitions too"},
     {NULL, NULL}};
 static const ps_example_t DROP_EXAMPLES[] = {
@@ -131,20 +130,20 @@ static const ps_example_t DROP_EXAMPLES[] = {
     {NULL, NULL}};
 
 static const ps_example_t ACK_EXAMPLES[] = {
-    {"pscli table ack w", "the rows that \"w\" has lost are known to be gone"}, {NULL, NULL}};
+    {"pscli table ack w", "accepts that \"w\" has lost rows"}, {NULL, NULL}};
 
 static const ps_example_t EXPORT_EXAMPLES[] = {
     {"pscli table export w --to w.npy", "for numpy.load"},
-    {"pscli table export w --to w.csv", "with a line of titles"},
+    {"pscli table export w --to w.csv", "with a header line"},
     {"pscli table export emb --to emb.txt", "lines \"row col:value ...\""},
-    {"pscli table export emb --to emb.txt.zst", "the same, packed"},
+    {"pscli table export emb --to emb.txt.zst", "the same, compressed"},
     {NULL, NULL}};
 static const ps_opt_t EXPORT_OPTIONS[] = {
     {.name = "to",
      .kind = PS_OPT_TEXT,
      .value = "FILE",
-     .help = "where to; it appears when it is complete, text and csv packed "
-             "when the name ends with .gz or .zst; \"-\" is stdout. Required"},
+     .help = "output file; it appears when it is complete. text and csv are compressed when the "
+             "name ends with .gz or .zst; \"-\" is stdout. Required"},
     {.name = "format",
      .kind = PS_OPT_CHOICE,
      .value = "FORMAT",
@@ -161,8 +160,8 @@ static const ps_opt_t IMPORT_OPTIONS[] = {
     {.name = "from",
      .kind = PS_OPT_TEXT,
      .value = "FILE",
-     .help = "what to read, text and csv also packed with gzip or zstd; "
-             "\"-\" is stdin. Required"},
+     .help =
+         "input file, text and csv also compressed with gzip or zstd; \"-\" is stdin. Required"},
     {.name = "format",
      .kind = PS_OPT_CHOICE,
      .value = "FORMAT",
@@ -181,8 +180,8 @@ static const ps_opt_t PUSH_OPTIONS[] = {
     {.name = "from",
      .kind = PS_OPT_TEXT,
      .value = "FILE",
-     .help = "read deltas from lines \"row col:value ...\", which may be "
-             "packed with gzip or zstd; \"-\" is stdin"},
+     .help = "read deltas from lines \"row col:value ...\", plain or compressed with gzip or zstd; "
+             "\"-\" is stdin"},
     {.name = NULL}};
 
 static const ps_example_t PULL_EXAMPLES[] = {
@@ -195,7 +194,7 @@ static const ps_opt_t PULL_OPTIONS[] = {{.name = "cols",
                                          .kind = PS_OPT_TEXT,
                                          .value = "COLS",
                                          .fallback = "all",
-                                         .help = "which columns: 7, 1,3,5, 10-19, all"},
+                                         .help = "columns: 7, 1,3,5, 10-19, all"},
                                         {.name = NULL}};
 
 const ps_cmd_t ps_cmds_table[] = {
@@ -204,9 +203,9 @@ const ps_cmd_t ps_cmds_table[] = {
      .arguments = "NAME",
      .min_args = 1,
      .max_args = 1,
-     .summary = "make a table",
-     .details = "Says what was made in one line; -v, and every format but "
-                "table, shows all of it, as \"table inspect\" does.",
+     .summary = "create a table",
+     .details = "Prints one line about the new table; -v, and every format except table, prints "
+                "all details, as \"table inspect\" does.",
      .examples = CREATE_EXAMPLES,
      .options = CREATE_OPTIONS,
      .flags = PS_CMD_DRY_RUN,
@@ -214,7 +213,7 @@ const ps_cmd_t ps_cmds_table[] = {
     {.noun = "table",
      .verb = "list",
      .arguments = "",
-     .summary = "every table",
+     .summary = "list the tables",
      .details = "",
      .examples = LIST_EXAMPLES,
      .flags = PS_CMD_WATCH,
@@ -225,7 +224,7 @@ const ps_cmd_t ps_cmds_table[] = {
      .min_args = 1,
      .max_args = 1,
      .complete = "table",
-     .summary = "what a table is made of, its size and counters",
+     .summary = "show a table's definition, size and counters",
      .details = "",
      .examples = INSPECT_EXAMPLES,
      .flags = PS_CMD_WATCH,
@@ -237,8 +236,8 @@ const ps_cmd_t ps_cmds_table[] = {
      .max_args = SIZE_MAX,
      .complete = "table",
      .summary = "drop tables and their rows",
-     .details = "Asks on a terminal, once for all; anywhere else it needs "
-                "--yes. Where one of several is not there, none is dropped.",
+     .details = "Asks on a terminal, once for all; elsewhere it needs --yes. If one of several "
+                "does not exist, none is dropped.",
      .examples = DROP_EXAMPLES,
      .flags = PS_CMD_DRY_RUN | PS_CMD_ALIKE,
      .run = ps_cmd_table_drop},
@@ -248,11 +247,10 @@ const ps_cmd_t ps_cmds_table[] = {
      .min_args = 1,
      .max_args = 1,
      .complete = "table",
-     .summary = "go on with a table that has lost rows",
-     .details = "A table whose rows no node had any more after a restart is a problem "
-                "in \"cluster status\" until somebody has seen it. From then on the "
-                "cluster is healthy again and the table goes on with the rows that "
-                "came since; a further loss is a problem again.",
+     .summary = "accept that a table has lost rows",
+     .details = "When no node has a table's rows after a restart, \"cluster status\" shows a "
+                "problem until an operator acknowledges it. Then the cluster is healthy again, and "
+                "the table keeps the rows that came since. A further loss is a new problem.",
      .examples = ACK_EXAMPLES,
      .run = ps_cmd_table_ack},
     {.noun = "table",
@@ -262,14 +260,12 @@ const ps_cmd_t ps_cmds_table[] = {
      .max_args = 1,
      .complete = "table",
      .summary = "write a table's values to a file",
-     .details = "npy: version 1.0, C order, two dimensions; for dense tables with "
-                "range keys. csv: \"row,0,1,...\" and a line for each row; "
-                "\"row,col,value\" when rows are sparse. text: \"row col:value ...\" "
-                "for any table. A hash table gives the rows that are present, a "
-                "sparse row the values that are not zero.\n\n"
-                "Numbers are written so that they read back to the same bits. Rows "
-                "that are pushed to meanwhile are in the file with or without those "
-                "pushes. A file of that name is replaced when the new one is whole.",
+     .details = "npy: version 1.0, C order, two dimensions; for dense tables with range keys. csv: "
+                "\"row,0,1,...\" and a line for each row; \"row,col,value\" when rows are sparse. "
+                "text: \"row col:value ...\" for any table. Of a hash table it writes the rows "
+                "that are present, of a sparse row the values that are not zero.\n\nNumbers read "
+                "back to the same bits. Rows that get pushes meanwhile are in the file with or "
+                "without those pushes. An existing file is replaced when the new one is complete.",
      .examples = EXPORT_EXAMPLES,
      .options = EXPORT_OPTIONS,
      .run = ps_cmd_table_export},
@@ -280,11 +276,10 @@ const ps_cmd_t ps_cmds_table[] = {
      .max_args = 1,
      .complete = "table",
      .summary = "set a table's values from a file",
-     .details = "Reads what \"table export\" writes. The file is checked from end to "
-                "end before anything is changed; values that it does not name stay. "
-                "Works for tables with updater add or assign (the other rules take "
-                "gradients, not values). Nobody else should push to these rows "
-                "meanwhile.",
+     .details = "Reads what \"table export\" writes. Checks the whole file before it changes "
+                "anything; values that the file does not name stay. Works for tables with updater "
+                "add or assign (other updaters take gradients, not values). No other client should "
+                "push to these rows meanwhile.",
      .examples = IMPORT_EXAMPLES,
      .options = IMPORT_OPTIONS,
      .flags = PS_CMD_DRY_RUN,
@@ -295,9 +290,9 @@ const ps_cmd_t ps_cmds_table[] = {
      .max_args = MANY,
      .complete = "table",
      .summary = "send deltas to rows",
-     .details = "ROW=V1,V2,... gives a row all of its columns, ROW:COL=VALUE "
-                "one value. What a delta does is the table's updater: add "
-                "adds it, assign sets it, the others take it as a gradient.",
+     .details =
+         "ROW=V1,V2,... gives all columns of a row, ROW:COL=VALUE one value. The table's updater "
+         "merges the delta: add adds it, assign sets it, the others take it as a gradient.",
      .examples = PUSH_EXAMPLES,
      .options = PUSH_OPTIONS,
      .flags = PS_CMD_DRY_RUN,
@@ -308,11 +303,10 @@ const ps_cmd_t ps_cmds_table[] = {
      .max_args = 2,
      .complete = "table",
      .summary = "fetch values of rows",
-     .details = "ROWS is 7, 1,3,5, 10-19, any of these with commas between, or "
-                "all. Of a hash table a range and all give the rows that are "
-                "present; a row named by itself is shown with its first values "
-                "when it is not. csv and tsv give a sparse row as "
-                "\"row,col,value\".",
+     .details =
+         "ROWS is 7, 1,3,5, 10-19, any of these separated by commas, or all. For a hash table, a "
+         "range and all give the rows that are present; a single row that is not present is shown "
+         "with its initial values. csv and tsv give a sparse row as \"row,col,value\".",
      .examples = PULL_EXAMPLES,
      .options = PULL_OPTIONS,
      .flags = PS_CMD_WATCH,

@@ -13,7 +13,7 @@ static const ps_example_t RUN_EXAMPLES[] = {
     {"pscli run -n 4 --max-delay 2 --job lr -- ./train data.libsvm",
      "at most two clocks apart, under the job name \"lr\""},
     {"pscli run -n 2 --servers 1 -- ./train data.libsvm",
-     "with a psd of its own when none is running"},
+     "with a private psd when none is running"},
     {NULL, NULL}};
 static const ps_opt_t RUN_OPTIONS[] = {
     {.name = "workers",
@@ -23,7 +23,7 @@ static const ps_opt_t RUN_OPTIONS[] = {
      .min = 1,
      .max = 4096,
      .fallback = "1",
-     .help = "how many workers to start"},
+     .help = "number of workers to start"},
     {.name = "servers",
      .kind = PS_OPT_U64,
      .value = "M",
@@ -37,7 +37,7 @@ static const ps_opt_t RUN_OPTIONS[] = {
      .value = "LAUNCHER",
      .words = LAUNCHERS,
      .fallback = "local",
-     .help = "where workers run; this version has local only"},
+     .help = "how workers are started; this version has only local"},
     {.name = "job",
      .kind = PS_OPT_TEXT,
      .value = "JOB",
@@ -46,20 +46,19 @@ static const ps_opt_t RUN_OPTIONS[] = {
      .kind = PS_OPT_I32,
      .value = "D",
      .fallback = "0",
-     .help = "clocks that workers may be apart: 0 BSP, above 0 SSP, below 0 "
-             "ASP"},
+     .help = "maximum spread of the workers' clocks: 0 BSP, above 0 SSP, below 0 ASP"},
     {.name = "allow-lost",
      .kind = PS_OPT_U64,
      .value = "N",
      .min = 0,
      .max = 4095,
      .fallback = "0",
-     .help = "exit with 0 although up to N workers failed, when the others have "
-             "done all slices of the job's work queues"},
+     .help = "exit with 0 if at most N workers failed and the others finished all slices of the "
+             "job's work queues"},
     {.name = "psd",
      .kind = PS_OPT_TEXT,
      .value = "PROGRAM",
-     .help = "the private psd; default: beside pscli, else from PATH"},
+     .help = "the private psd; default: the one next to pscli, else from PATH"},
     {.name = NULL}};
 
 static const ps_example_t EXPLAIN_EXAMPLES[] = {
@@ -88,20 +87,17 @@ const ps_cmd_t ps_cmds_tool[] = {
      .max_args = MANY,
      .complete = "program",
      .summary = "start the workers of a job",
-     .details = "Each worker finds PSD_ENDPOINT, PSD_JOB, PSD_WORKER (its rank), "
-                "PSD_WORKERS and PSD_MAX_DELAY in its environment. Lines that it "
-                "writes are shown with its rank in front (stdout of a C program is "
-                "a pipe then, and comes in blocks: setvbuf or stdbuf -oL makes lines "
-                "of them); with -o json, jsonl, csv, "
-                "tsv or name they all go to stderr, and how each worker ended goes "
-                "to stdout. Signals are passed on to the workers; the third one "
-                "kills them. When a worker fails before it has joined a job that "
-                "waits for it the others are ended; one that fails later leaves them "
-                "at work, and is lost at once: its slices go to them, and \"pscli "
-                "why\" says how it ended. The exit code is that of the first worker "
-                "that "
-                "failed (128 + N for one that was killed by signal N), or, when a "
-                "signal N ended pscli, the greatest and at least 128 + N.",
+     .details =
+         "Each worker gets PSD_ENDPOINT, PSD_JOB, PSD_WORKER (its rank), PSD_WORKERS and "
+         "PSD_MAX_DELAY in its environment. pscli prints each line of a worker with its rank in "
+         "front. (stdout of a worker is a pipe, so a C program buffers it in blocks: use setvbuf "
+         "or stdbuf -oL.) With -o json, jsonl, csv, tsv or name all lines go to stderr, and the "
+         "result of each worker to stdout. pscli forwards signals to the workers; the third one "
+         "kills them. When a worker fails before it has joined a job that waits for it, pscli "
+         "stops the others. A worker that fails later is lost at once: the others continue and get "
+         "its slices, and \"pscli why\" says how it ended. The exit code is that of the first "
+         "worker that failed (128 + N if signal N killed it). When a signal N ended pscli, it is "
+         "the greatest one, and at least 128 + N.",
      .examples = RUN_EXAMPLES,
      .options = RUN_OPTIONS,
      .flags = PS_CMD_REST | PS_CMD_DRY_RUN,
@@ -111,8 +107,7 @@ const ps_cmd_t ps_cmds_tool[] = {
      .max_args = 1,
      .complete = "code",
      .summary = "what an error code means and what to do",
-     .details = "CODE is as errors show it (E2003), or its name (NO_TABLE). "
-                "Needs no psd.",
+     .details = "CODE is the code that errors show (E2003), or its name (NO_TABLE). Needs no psd.",
      .examples = EXPLAIN_EXAMPLES,
      .run = ps_cmd_explain},
     {.noun = "completion",

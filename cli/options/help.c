@@ -121,10 +121,10 @@ static void write_all(FILE *file)
 {
     const ps_noun_t *noun = NULL;
 
-    ps_print(file, "pscli - look at and work with a psd cluster\n\n"
+    ps_print(file, "pscli - inspect and manage a psd cluster\n\n"
                    "Examples:\n"
                    "  pscli cluster status\n"
-                   "      is it healthy?\n"
+                   "      is the cluster healthy?\n"
                    "  pscli table create w --rows 1000\n"
                    "      a table of 1000 rows with one float each\n"
                    "  pscli push w 1=0.5 3=0.5\n"
@@ -134,7 +134,7 @@ static void write_all(FILE *file)
                    "  pscli run -n 4 -- ./train data.libsvm\n"
                    "      a training job of four workers\n"
                    "  pscli why lr\n"
-                   "      why job \"lr\" is not moving\n\n"
+                   "      why job \"lr\" makes no progress\n\n"
                    "Usage: pscli [OPTIONS] COMMAND [VERB] [ARGUMENTS]\n\n"
                    "Commands:\n");
     for (size_t i = 0; (noun = ps_noun_at(i)) != NULL; i++) {

@@ -149,7 +149,7 @@ static void write_all(FILE *file)
 {
     const ps_noun_t *noun = NULL;
 
-    write_title(file, "pscli", "look at and work with a psd cluster");
+    write_title(file, "pscli", "inspect and manage a psd cluster");
     ps_print(file, ".SH SYNOPSIS\n.B pscli\n[OPTIONS] COMMAND [VERB] [ARGUMENTS]\n"
                    ".SH COMMANDS\n");
     for (size_t i = 0; (noun = ps_noun_at(i)) != NULL; i++) {

@@ -39,8 +39,8 @@ static psd_status_t ask(const ps_cli_t *cli, const char *verb, const char *doing
         return PSD_OK;
     }
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
-        return psd_error_set(err, PSD_USAGE,
-                             "%s %s needs --yes where there is no terminal to ask on", doing, what);
+        return psd_error_set(err, PSD_USAGE, "%s %s needs --yes, as there is no terminal to ask on",
+                             doing, what);
     }
     ps_print(cli->out.err, "%s %s? [y/N] ", verb, what);
     (void)fflush(cli->out.err);

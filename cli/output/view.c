@@ -21,9 +21,8 @@ psd_status_t ps_view_open(ps_cli_t *cli, const char *name, ps_view_t *ret_view, 
     }
     if (rc == PSD_OK && !ps_type_parse(psd_table_type(view.table), &view.type)) {
         rc = psd_error_set(err, PSD_UNSUPPORTED,
-                           "table \"%s\" has type %s; this pscli knows i32, "
-                           "i64, f32, f64",
-                           name, psd_table_type(view.table));
+                           "table \"%s\" has type %s; this pscli supports i32, i64, f32, f64", name,
+                           psd_table_type(view.table));
     }
     if (rc != PSD_OK) {
         ps_view_done(&view);

@@ -55,9 +55,7 @@ static psd_status_t take_scale(const ps_cli_t *cli, psd_reader_options_t *option
     if (!whole_text || !ps_text_f64(above, &value) ||
         (slash != NULL && !ps_text_f64(slash + 1, &below)) || below == 0) {
         return psd_error_set(err, PSD_USAGE,
-                             "--scale %s is no number, and no fraction as "
-                             "1/255",
-                             text);
+                             "--scale %s is neither a number nor a fraction such as 1/255", text);
     }
     return psd_reader_options_set_scale(options, (float)(value / below), err);
 }
@@ -152,7 +150,7 @@ psd_status_t ps_data_tell_bad(const ps_cli_t *cli, const psd_reader_t *reader, p
         ps_say(&cli->out, "%s", psd_reader_bad(reader, shown));
     }
     return n == 0 ? PSD_OK
-                  : psd_error_set(err, PSD_PARTIAL, "%" PRIu64 " bad lines were left out%s", n,
+                  : psd_error_set(err, PSD_PARTIAL, "%" PRIu64 " bad lines were skipped%s", n,
                                   n > shown ? "; the first are named above" : "");
 }
 
@@ -214,7 +212,7 @@ static psd_status_t show_converted(const ps_cli_t *cli, const psd_reader_t *read
         "entries", (json_int_t)n_entries, "bad_lines", (json_int_t)psd_reader_bad_count(reader));
 
     if (doc == NULL) {
-        return psd_error_set(err, PSD_INVALID, "OUT is \"%s\", which is no UTF-8", path);
+        return psd_error_set(err, PSD_INVALID, "OUT is \"%s\", which is not UTF-8", path);
     }
     ps_out_object(&cli->out, doc, CONVERTED);
     return PSD_OK;
@@ -227,10 +225,8 @@ static psd_status_t check_out(const ps_cli_t *cli, const char *path, psd_error_t
 
     if (!ps_args_on(&cli->args, "yes") && !ps_file_out_names_stdout(path) &&
         stat(path, &about) == 0 && S_ISREG(about.st_mode)) {
-        return psd_error_set(err, PSD_USAGE,
-                             "%s, the last word, is OUT, and exists; --yes "
-                             "writes over it",
-                             path);
+        return psd_error_set(
+            err, PSD_USAGE, "%s, the last argument, is OUT, and exists; --yes overwrites it", path);
     }
     return PSD_OK;
 }
@@ -249,7 +245,7 @@ psd_status_t ps_cmd_data_convert(ps_cli_t *cli, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     if (to == NULL) {
-        return psd_error_set(err, PSD_USAGE, "--to is missing; --help names what can be written");
+        return psd_error_set(err, PSD_USAGE, "--to is missing; --help lists the formats");
     }
     rc = check_out(cli, path, err);
     if (rc == PSD_OK) {
@@ -419,7 +415,7 @@ static psd_status_t detect(const ps_cli_t *cli, const char *path,
                          (json_int_t)psd_reader_bad_count(reader));
     }
     if (item == NULL) {
-        return psd_error_set(err, PSD_INVALID, "FILE is \"%s\", which is no UTF-8", path);
+        return psd_error_set(err, PSD_INVALID, "FILE is \"%s\", which is not UTF-8", path);
     }
     (void)json_array_append_new(list, item);
     return PSD_OK;

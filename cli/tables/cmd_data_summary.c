@@ -109,11 +109,13 @@ static void show(const ps_out_t *out, const psd_summary_t *summary, const json_t
 
     (void)psd_summary_key_count(summary, &more);
     if (more) {
-        ps_say(out, "there are more than %d features; no more were counted", PSD_SUMMARY_KEYS_MAX);
+        ps_say(out, "there are more than %d features; counting stopped there",
+               PSD_SUMMARY_KEYS_MAX);
     }
     (void)psd_summary_label_count(summary, &more);
     if (more) {
-        ps_say(out, "there are more than %d labels; no more were counted", PSD_SUMMARY_LABELS_MAX);
+        ps_say(out, "there are more than %d labels; counting stopped there",
+               PSD_SUMMARY_LABELS_MAX);
     }
     ps_out_object(out, doc, SUMMARY);
     if (!more && (out->format == PS_FORMAT_TABLE || out->format == PS_FORMAT_WIDE)) {
@@ -130,9 +132,7 @@ psd_status_t ps_data_show_summary(ps_cli_t *cli, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     if (ps_args_given(&cli->args, "number")) {
-        return psd_error_set(err, PSD_USAGE,
-                             "--summary is of all samples; it takes no "
-                             "--number");
+        return psd_error_set(err, PSD_USAGE, "--summary covers all samples; it excludes --number");
     }
     if (summary == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a summary");

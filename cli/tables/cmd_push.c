@@ -55,9 +55,7 @@ static psd_status_t read_word(const char *word, uint64_t *ret_row, uint64_t *ret
     if (place[0] == '\0' || !ps_text_u64(place, ret_row) ||
         (colon != NULL && !ps_text_u64(colon, ret_col))) {
         return psd_error_set(err, PSD_USAGE,
-                             "\"%.80s\" is no ROW=VALUE, ROW=V1,V2,... or "
-                             "ROW:COL=VALUE",
-                             word);
+                             "\"%.80s\" is not ROW=VALUE, ROW=V1,V2,... or ROW:COL=VALUE", word);
     }
     *ret_has_col = colon != NULL;
     *ret_values = equals + 1;

@@ -269,8 +269,7 @@ psd_status_t ps_cmd_table_create(ps_cli_t *cli, psd_error_t *err)
     if (!ps_args_given(&cli->args, "rows") &&
         strcmp(ps_args_text(&cli->args, "keys"), "hash") != 0) {
         return psd_error_set(err, PSD_USAGE,
-                             "\"table create\" needs --rows N; only hash keys "
-                             "do without");
+                             "\"table create\" needs --rows N, except with hash keys");
     }
     rc = fill_spec(cli, spec, shown, err);
     if (rc == PSD_OK && ps_args_on(&cli->args, "dry-run")) {
@@ -297,7 +296,7 @@ psd_status_t ps_cmd_table_ack(ps_cli_t *cli, psd_error_t *err)
     if (rc == PSD_OK) {
         ps_out_answer(&cli->out, reply, ACKED,
                       json_is_true(ps_json_at(reply, "table.rows_lost"))
-                          ? "table \"%s\" goes on without the rows it lost"
+                          ? "table \"%s\" continues without the lost rows"
                           : "table \"%s\" has lost no rows",
                       name);
     }

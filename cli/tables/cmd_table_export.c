@@ -29,8 +29,8 @@ static psd_status_t check_path(const char *path, ps_file_format_t format, psd_er
     }
     if (format == PS_FILE_NPY && ps_file_format_is_packed(path)) {
         return psd_error_set(err, PSD_USAGE,
-                             "--to is \"%s\", but npy is written plain, as "
-                             "numpy.load reads it; allowed: NAME.npy",
+                             "--to is \"%s\", but npy cannot be compressed, as numpy.load would "
+                             "not read it; allowed: NAME.npy",
                              path);
     }
     return PSD_OK;
@@ -72,7 +72,7 @@ static psd_status_t show_result(const ps_cli_t *cli, const ps_rows_out_t *out,
                             "values", (json_int_t)out->n_values, "bytes", (json_int_t)bytes);
 
     if (doc == NULL) {
-        return psd_error_set(err, PSD_INVALID, "--to is \"%s\", which is no UTF-8", path);
+        return psd_error_set(err, PSD_INVALID, "--to is \"%s\", which is not UTF-8", path);
     }
     ps_out_object(&cli->out, doc, EXPORTED);
     return PSD_OK;

@@ -22,7 +22,7 @@ static psd_status_t show_result(const ps_cli_t *cli, const ps_load_args_t *args,
                             "values", (json_int_t)values);
 
     if (doc == NULL) {
-        return psd_error_set(err, PSD_INVALID, "--from is no UTF-8");
+        return psd_error_set(err, PSD_INVALID, "--from is not UTF-8");
     }
     if (args->dry_run) {
         (void)json_object_set_new(doc, "dry_run", json_true());

@@ -48,10 +48,10 @@ const char *ps_file_format_name(ps_file_format_t format)
 psd_status_t ps_file_format_fits(ps_file_format_t format, const ps_view_t *view, psd_error_t *err)
 {
     if (format == PS_FILE_NPY && (view->is_hash || view->is_sparse)) {
-        return psd_error_set(err, PSD_UNSUPPORTED,
-                             "npy holds dense tables with range keys; table "
-                             "\"%s\" has %s; csv and text serve it",
-                             view->name, view->is_hash ? "hash keys" : "sparse rows");
+        return psd_error_set(
+            err, PSD_UNSUPPORTED,
+            "npy holds dense tables with range keys; table \"%s\" has %s; allowed: csv, text",
+            view->name, view->is_hash ? "hash keys" : "sparse rows");
     }
     return PSD_OK;
 }

@@ -34,7 +34,7 @@ static psd_status_t copy_stdin(FILE *to, psd_error_t *err)
         }
     }
     if (ferror(stdin) || ferror(to) || fflush(to) != 0) {
-        return psd_error_set(err, PSD_IO, "stdin cannot be kept: %s", strerror(errno));
+        return psd_error_set(err, PSD_IO, "stdin cannot be buffered: %s", strerror(errno));
     }
     rewind(to);
     return PSD_OK;
@@ -53,7 +53,7 @@ static psd_status_t open_file(const char *path, FILE **ret_file, uint64_t *ret_s
     }
     rc = is_stdin ? copy_stdin(file, err) : PSD_OK;
     if (rc == PSD_OK && (fstat(fileno(file), &info) != 0 || S_ISDIR(info.st_mode))) {
-        rc = psd_error_set(err, PSD_IO, "%s is no file", path);
+        rc = psd_error_set(err, PSD_IO, "%s is not a file", path);
     }
     if (rc == PSD_OK && !S_ISREG(info.st_mode)) {
         rc = psd_error_set(err, PSD_INVALID, "%s cannot be read twice; \"-\" reads a pipe", path);
@@ -123,7 +123,7 @@ psd_status_t ps_load(ps_cli_t *cli, const ps_load_args_t *args, uint64_t *ret_ro
     rewind(file);
     rc = read_once(cli, args, file, size, &writer, ret_rows, ret_values, err);
     if (rc != PSD_OK && writer.rows_done > 0) {
-        return psd_error_wrap(err, PSD_PARTIAL, "%s stopped behind %" PRIu64 " rows", args->verb,
+        return psd_error_wrap(err, PSD_PARTIAL, "%s stopped after %" PRIu64 " rows", args->verb,
                               writer.rows_done);
     }
     return rc;

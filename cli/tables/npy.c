@@ -114,7 +114,7 @@ static psd_status_t read_text(FILE *file, const char *path, char ret_head[HEAD_M
 
     if (fread(front, 1, sizeof front, file) != sizeof front ||
         memcmp(front, MAGIC, MAGIC_SIZE) != 0) {
-        return refuse(path, "no .npy file", err);
+        return refuse(path, "not a .npy file", err);
     }
     if (front[6] != 1 || front[7] != 0) {
         return refuse(path, "another version of .npy", err);
@@ -122,7 +122,7 @@ static psd_status_t read_text(FILE *file, const char *path, char ret_head[HEAD_M
     length = (size_t)front[8] | (size_t)front[9] << 8;
     if (length > HEAD_MAX || fread(ret_head, 1, length, file) != length ||
         memchr(ret_head, '\0', length) != NULL) {
-        return refuse(path, "its head is cut or too long", err);
+        return refuse(path, "its header is truncated or too long", err);
     }
     ret_head[length] = '\0';
     return PSD_OK;
@@ -144,10 +144,10 @@ psd_status_t ps_npy_read_head(FILE *file, const char *path, ps_type_t *ret_type,
     order = find_key(head, "fortran_order");
     shape = find_key(head, "shape");
     if (descr == NULL || order == NULL || shape == NULL) {
-        return refuse(path, "its head lacks descr, fortran_order or shape", err);
+        return refuse(path, "its header lacks descr, fortran_order or shape", err);
     }
     if (strncmp(order, "False", 5) != 0) {
-        return refuse(path, "its order is Fortran's", err);
+        return refuse(path, "its order is Fortran", err);
     }
     if (!read_shape(shape, ret_rows, ret_cols)) {
         return refuse(path, "its shape is not (rows, cols)", err);
@@ -158,5 +158,5 @@ psd_status_t ps_npy_read_head(FILE *file, const char *path, ps_type_t *ret_type,
             return PSD_OK;
         }
     }
-    return refuse(path, "its descr is none that a table has", err);
+    return refuse(path, "its descr is not a type of a table", err);
 }

@@ -8,8 +8,8 @@
 static psd_status_t refuse_titles(const ps_cells_t *self, psd_error_t *err)
 {
     return psd_error_set(err, PSD_INVALID,
-                         "%s:1: titles not understood; allowed: row,col,value, "
-                         "or row and the numbers of all columns, 0 to %" PRIu32,
+                         "%s:1: header line not understood; allowed: row,col,value, or row and the "
+                         "numbers of all columns, 0 to %" PRIu32,
                          self->path, self->n_cols - 1);
 }
 
@@ -66,8 +66,7 @@ static psd_status_t read_titles(ps_cells_t *self, bool *ret_is_long, psd_error_t
 static psd_status_t refuse_count(const ps_cells_t *self, const char *what, psd_error_t *err)
 {
     return psd_error_set(err, PSD_SHAPE,
-                         "%s:%" PRIu64 ": too %s values; behind the row come "
-                         "%" PRIu32,
+                         "%s:%" PRIu64 ": too %s values; allowed after the row: %" PRIu32,
                          self->path, self->line, what, self->n_cols);
 }
 

@@ -84,7 +84,7 @@ psd_status_t ps_reader_npy(ps_reader_t *self, psd_error_t *err)
         rc = read_row(self, row, err);
     }
     if (rc == PSD_OK && getc_unlocked(self->file) != EOF) {
-        return psd_error_set(err, PSD_INVALID, "%s goes on behind its last row, %" PRIu64,
+        return psd_error_set(err, PSD_INVALID, "%s has data after its last row, %" PRIu64,
                              self->path, self->view->last_row);
     }
     return rc;

@@ -15,11 +15,10 @@ psd_status_t ps_writer_init(ps_writer_t *ret_writer, ps_cli_t *cli, const ps_vie
                             psd_error_t *err)
 {
     if (set && strcmp(view->updater, "add") != 0 && strcmp(view->updater, "assign") != 0) {
-        return psd_error_set(err, PSD_UNSUPPORTED,
-                             "table \"%s\" has updater %s, which does not take "
-                             "values as they are; they can be set with updater "
-                             "add or assign",
-                             view->name, view->updater);
+        return psd_error_set(
+            err, PSD_UNSUPPORTED,
+            "table \"%s\" has updater %s, which cannot set values; allowed: add, assign",
+            view->name, view->updater);
     }
     *ret_writer = (ps_writer_t){.cli = cli,
                                 .view = view,
@@ -167,8 +166,7 @@ static psd_status_t settle(ps_writer_t *self, psd_error_t *err)
         }
     }
     return psd_error_set(err, PSD_FAILED,
-                         "the values do not settle; is somebody else pushing "
-                         "to table \"%s\"?",
+                         "the values keep changing; another client seems to push to table \"%s\"",
                          self->view->name);
 }
 

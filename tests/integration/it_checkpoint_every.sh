@@ -86,7 +86,7 @@ for ((i = 1; i < taken + 3; i++)); do
 done | head -$((taken + 1)) >"$work/want"
 head -$((taken + 1)) "$work/made" | cmp -s - "$work/want" ||
     fail "made were: $(cat "$work/made")"
-grep -q "s-$taken was not made: .*exists already" "$work/said" ||
+grep -q "s-$taken was not created: .*exists already" "$work/said" ||
     fail "s-$taken: $(cat "$work/said")"
 last=$(tail -2 "$work/made" | tr '\n' ' ')
 [ "$(whole)" = "$last" ] || fail "$(whole) are left, made last were $last"

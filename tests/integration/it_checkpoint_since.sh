@@ -104,7 +104,7 @@ expect 0 checkpoint drop wed --yes
 mv "$files/tue/manifest.json" tue.json
 mkdir "$files/tue/manifest.json"
 expect 1 checkpoint drop mon --yes
-err_has '"tue" needs "mon" is not known'
+err_has 'it is not known whether checkpoint "tue" needs "mon"'
 rmdir "$files/tue/manifest.json"
 mv tue.json "$files/tue/manifest.json"
 cp -r "$files/tue" "$files/bad"

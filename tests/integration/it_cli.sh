@@ -43,7 +43,7 @@ expect 0 table create sp --rows 10 --cols 100 --row-format sparse
 expect 0 push w 1=0.5,1 3=0.25,2
 expect 0 push sp 3:5=1 3:9=2
 
-bad 5 why # no job runs
+bad 5 why # no job is running
 
 # A job whose worker 0 waits for worker 1, which never comes.
 PSD_ENDPOINT=$PSCLI_ENDPOINT PSD_JOB=lr PSD_WORKER=0 PSD_WORKERS=2 \

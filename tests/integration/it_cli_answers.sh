@@ -44,12 +44,12 @@ out_has '^INCARNATION '
 
 says 'pushed 1 row to "w" (ack memory)' push w 5=1
 expect 2 node list here
-err_has '"here" is too much: pscli node list; --help'
+err_has 'unexpected argument "here": pscli node list; --help'
 
 # ---- an address of somebody else: here a shard's port ----
 other=$(sed 's/.*"shards":\["\([^"]*\)".*/\1/' "$work/data/endpoints.json")
 expect 3 cluster status --endpoint "$other" --timeout 1s
-err_has "no answer from $other within 1000 ms: somebody listens there and does not answer as psd does: another service, the port of a shard"
+err_has "no answer from $other within 1000 ms: something listens there and does not answer like psd: another service, the port of a shard"
 
 # ---- a table's values ----
 expect 0 pull w 1
@@ -89,8 +89,8 @@ err_has 'did you mean "table"'
 
 # ---- names of variables that nobody reads ----
 PSCLI_TIMEOUTT=5s PSD_TRANSPRT=tcp run table list
-err_has 'warning: nobody reads PSCLI_TIMEOUTT; did you mean PSCLI_TIMEOUT\?'
-err_has 'warning: nobody reads PSD_TRANSPRT; did you mean PSD_TRANSPORT\?'
+err_has 'warning: no option has the variable PSCLI_TIMEOUTT; did you mean PSCLI_TIMEOUT\?'
+err_has 'warning: no option has the variable PSD_TRANSPRT; did you mean PSD_TRANSPORT\?'
 PSD_LIMITS_CHUNK_BYTES=65536 run table list
 [ ! -s "$work/err" ] || { fail "a key of psd is warned of"; show; }
 
@@ -128,7 +128,7 @@ out_has ' CREATED$'
 expect 0 cluster backup --to "$work/backup"
 cp "$work/backup" "$work/backup.kept"
 expect 2 cluster backup --to "$work/backup"
-err_has 'which is there already; allowed: a new file'
+err_has 'which exists already; allowed: a new file'
 cmp -s "$work/backup" "$work/backup.kept" || fail "a backup was written over"
 
 # ---- rows that are lost, and known to be ----
@@ -150,13 +150,13 @@ out_has '^w .* ROWS LOST$'
 expect 0 table list -o json
 out_has '"rows_lost":true,"loss_acked":false'
 expect 5 table ack nobody
-says 'table "w" goes on without the rows it lost' table ack w
-says 'table "w" goes on without the rows it lost' table ack w
+says 'table "w" continues without the lost rows' table ack w
+says 'table "w" continues without the lost rows' table ack w
 expect 0 table list
 out_has '^w .* known$'
 out_has '^v .* ROWS LOST$'
 status_is false || fail "healthy though one table's loss is not known"
-says 'table "v" goes on without the rows it lost' table ack v
+says 'table "v" continues without the lost rows' table ack v
 status_is true || fail "not healthy though all losses are known"
 expect 0 cluster events
 out_has 'the loss of rows of table w was acknowledged'
@@ -176,6 +176,6 @@ out_has "^node \"$node\" drains: [0-9]+ copies are left$"
 expect 0 node drain "$node" --stay
 out_has "^node \"$node\" stays, with [0-9]+ copies$"
 expect 0 table drop w v new --yes
-says "node \"$node\" is empty: it may be stopped and removed" \
+says "node \"$node\" is empty: you can stop and remove it" \
     node drain "$node"
 cli_finish

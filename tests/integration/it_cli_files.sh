@@ -130,9 +130,9 @@ wrong() {
 }
 wrong 2 'a.txt:2: row is "x"' a.txt '1 0:1\nx 0:1\n'
 wrong 1 'a.txt:1: row 5000; the last one is 4999' a.txt '5000 0:1\n'
-wrong 2 'a.txt:3: "5" is no COLUMN:VALUE' a.txt '1 0:1\n\n1 5\n'
+wrong 2 'a.txt:3: "5" is not COLUMN:VALUE' a.txt '1 0:1\n\n1 5\n'
 wrong 1 'a.txt:1: column 3; the last one is 2' a.txt '1 3:1\n'
-wrong 2 'a.txt:1: column 0 behind column 1' a.txt '1 1:1 0:1\n'
+wrong 2 'a.txt:1: column 0 after column 1' a.txt '1 1:1 0:1\n'
 wrong 1 'a.txt:1: row 1 column 0 is "1e39"' a.txt '1 0:1e39\n'
 wrong 1 'E2005 a.txt:2: row 1 column 2 is "nan"' a.txt '#\n1 2:nan\n'
 wrong 2 'a.txt:1: a byte 0' a.txt '1 0:\0001\n'
@@ -144,7 +144,7 @@ wrong 1 'a.csv:3: too few values' a.csv 'row,0,1,2\n1,2,3,4\n2,1\n'
 wrong 1 'a.csv:2: too many values' a.csv 'row,0,1,2\n1,2,3,4,5\n'
 wrong 1 'a.csv:2: less than row,col,value' a.csv 'row,col,value\n1,2\n'
 wrong 1 'a.csv:2: row 1 column 2 is ""' a.csv 'row,col,value\n1,2,\n'
-wrong 2 'a.npy: no .npy file' a.npy 'hello, world'
+wrong 2 'a.npy: not a .npy file' a.npy 'hello, world'
 expect 1 table import f32 --from i32.npy
 err_has 'E2007 i32.npy holds i32; table "f32" has f32'
 expect 1 table import i32 --from i64.csv
@@ -155,7 +155,7 @@ expect 2 table import f32 --from cut.npy
 err_has 'cut.npy ends in row'
 (cat f32.npy && echo more) >long.npy
 expect 2 table import f32 --from long.npy
-err_has 'long.npy goes on behind its last row'
+err_has 'long.npy has data after its last row'
 expect 2 table import f32 --from /dev/null
 expect 0 table export f32 --to after.txt
 if ! cmp -s before.txt after.txt; then
@@ -163,7 +163,7 @@ if ! cmp -s before.txt after.txt; then
 fi
 expect 0 table create gradients --rows 10 --updater sgd:alpha=0.1
 expect 2 table import gradients --from a.txt
-err_has 'does not take values as they are'
+err_has 'which cannot set values'
 
 # stdin, and a failed export leaves nothing.
 rc=0

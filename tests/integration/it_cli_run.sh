@@ -64,8 +64,8 @@ expect 3 run -n 4 --job short -- bash -c '
     "$0" ranks 5
     sleep 1000' "$CLI_WORKER"
 err_has 'worker 1 ended with exit code 3'
-err_has 'worker 1 never joined job short: ending the others'
-err_has 'worker 3 does not end: killing it'
+err_has 'worker 1 never joined job short: stopping the others'
+err_has 'worker 3 does not stop: killing it'
 err_has 'worker 3 was killed by signal 9'
 if grep -q 'worker [02]' "$work/err"; then
     fail "ends are told that are no news"
@@ -75,7 +75,7 @@ fi
 # shellcheck disable=SC2016
 expect 3 run -n 2 --job meets -- bash -c '[ $PSD_WORKER = 1 ] && exit 3
     exec "$0" "$1"' "$PSD_TRAIN_PROGRAM" "$0"
-err_has 'worker 1 never joined job meets: ending the others'
+err_has 'worker 1 never joined job meets: stopping the others'
 expect 0 table drop meets.agree.2 --yes
 
 # One that has joined and fails leaves the others at work; so do those of another

@@ -17,7 +17,7 @@ expect 0 data convert --to libsvm a.ps.zst b.libsvm
 cmp -s a.libsvm b.libsvm || fail "around through ps.gz and ps.zst"
 [ "$(head -c 2 a.ps.gz | od -An -tx1 | tr -d ' ')" = 1f8b ] || fail "a.ps.gz is not gzip"
 expect 2 data convert --to libsvm a.ps.gz b.libsvm
-err_has 'b.libsvm, the last word, is OUT, and exists'
+err_has 'b.libsvm, the last argument, is OUT, and exists'
 expect 0 data convert --to libsvm a.ps.gz b.libsvm --yes -o json
 grep -q '"samples":500,"entries":1000,"bad_lines":0' out || fail "counts: $(cat out)"
 
@@ -71,12 +71,12 @@ printf '1\n1\n' >none.libsvm
 expect 0 data show --summary --from libsvm none.libsvm -o json
 out_has '"min_key":null,"max_key":null'
 expect 2 data show --summary -n 3 a.libsvm
-err_has 'it takes no --number'
+err_has 'it excludes --number'
 
 # What a format has no place for is left out only when that is wanted.
 echo "1 2 | 9:1 3:2" >weight.vw
 expect 2 data convert --to libsvm --merge weight.vw weight.libsvm
-err_has 'sample 1: a sample with a weight, for which libsvm has no place'
+err_has 'sample 1: a sample with a weight, which libsvm cannot hold'
 expect 0 data convert --to libsvm --merge --lossy weight.vw weight.libsvm
 [ "$(cat weight.libsvm)" = "1 3:2 9:1 116060:1" ] || fail "merged: $(cat weight.libsvm)"
 
@@ -94,7 +94,7 @@ expect 2 data show --rows 0:1 matrix.libsvm
 err_has 'libsvm files do not say where they are'
 expect 2 data show --rows 1 name.info
 expect 2 data show --scale 1/x name.info
-err_has 'is no number, and no fraction'
+err_has 'is neither a number nor a fraction'
 
 # Messages are what protoc's own decoder reads.
 schemas=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../../lib/data/proto")
@@ -125,8 +125,8 @@ got=$(tail -c +$((size + 17)) one.instance | decode instance Instance)
 printf '1 1:1\n1 x\n1 2:1 1:1\n1 1:1\n' >bad.libsvm
 expect 8 data convert --from libsvm --to ps bad.libsvm good.ps
 err_has 'bad.libsvm:2: "x" is not KEY:VALUE'
-err_has 'bad.libsvm:3: key 1 stands behind 2'
-err_has 'E5004 2 bad lines were left out'
+err_has 'bad.libsvm:3: key 1 after 2'
+err_has 'E5004 2 bad lines were skipped'
 [ "$(wc -l <good.ps)" = 2 ] || fail "two samples are good"
 expect 2 data convert --strict --from libsvm --to ps bad.libsvm none.ps
 err_has 'bad.libsvm:2: "x" is not KEY:VALUE'
@@ -140,11 +140,11 @@ expect 0 data detect words a.vw -o csv
 out_is 'file,format,labels,entries,samples,bad_lines
 words,unknown,,,,
 a.vw,vw,class,sparse,1,0'
-err_has 'words: its first lines are of no format that is known'
+err_has 'words: its first lines match no known format'
 expect 1 data detect bad.txt a.vw -o csv # the others are told, too
 out_has '^a.vw,vw,class,sparse,1,0$'
 expect 2 data show words
-err_has 'words: its first lines are of no format that is known'
+err_has 'words: its first lines match no known format'
 head -c 100 a.ps.gz >cut.gz
 expect 9 data detect cut.gz
 err_has 'E2008 cut.gz: its gzip data ends early'

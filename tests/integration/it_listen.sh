@@ -97,7 +97,7 @@ expect 0 node list
 PSD_TRANSPORT=tcp PSD_ENDPOINT=$PSCLI_ENDPOINT "$PSD_HELLO_PROGRAM" \
     >"$work/out" 2>"$work/err"
 n_checked=$((n_checked + 1))
-err_has "the node at ipc://.* offers no tcp, which was asked for"
+err_has "tcp was asked for, but the node at ipc://.* offers none"
 PSD_TRANSPORT=lane PSD_ENDPOINT=$PSCLI_ENDPOINT "$PSD_HELLO_PROGRAM" \
     >"$work/out" 2>"$work/err" || fail "psd-hello over a lane of ipc alone"
 

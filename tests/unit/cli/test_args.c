@@ -185,7 +185,7 @@ Test(args, what_is_wrong_is_named_with_a_suggestion)
     REFUSED("unknown command \"xtable\"; did you mean \"table\"?", "xtable");
     REFUSED("unknown command \"xyzzy\"", "xyzzy");
     REFUSED("unknown command \"crate\"; did you mean \"table create\"?", "table", "crate");
-    REFUSED("\"table\" wants a verb; see \"pscli table --help\"", "table");
+    REFUSED("\"table\" needs a verb; see \"pscli table --help\"", "table");
     REFUSED("unknown option \"--ouput\"; did you mean --output?", "table", "list", "--ouput=json");
     REFUSED("unknown option \"--rows\" before the command", "--rows", "1", "table");
     REFUSED("unknown option \"-z\"", "table", "list", "-z");
@@ -205,8 +205,8 @@ Test(args, what_is_wrong_is_named_with_a_suggestion)
     REFUSED("--max-delay is \"1.5\"; allowed: a whole number of 32 bits", "run", "--max-delay",
             "1.5", "a");
     REFUSED("--endpoint is empty", "table", "list", "--endpoint", "");
-    REFUSED("too few words: pscli table drop NAME...", "table", "drop");
-    REFUSED("\"b\" is too much: pscli table inspect NAME", "table", "inspect", "a", "b");
+    REFUSED("too few arguments: pscli table drop NAME...", "table", "drop");
+    REFUSED("unexpected argument \"b\": pscli table inspect NAME", "table", "inspect", "a", "b");
     REFUSED("\"push\" has no --watch", "push", "w", "1=1", "--watch", "1s");
     REFUSED("\"bench push\" has no --dry-run", "bench", "push", "--dry-run");
 }

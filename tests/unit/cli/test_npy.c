@@ -75,10 +75,10 @@ Test(npy, what_is_not_understood_is_said)
         const char *why;
     } WRONG[] = {
         {"{'descr': '>f4', 'fortran_order': False, 'shape': (3, 2), }",
-         "its descr is none that a table has"},
+         "its descr is not a type of a table"},
         {"{'descr': '<f2', 'fortran_order': False, 'shape': (3, 2), }",
-         "its descr is none that a table has"},
-        {"{'descr': '<f4', 'fortran_order': True, 'shape': (3, 2), }", "its order is Fortran's"},
+         "its descr is not a type of a table"},
+        {"{'descr': '<f4', 'fortran_order': True, 'shape': (3, 2), }", "its order is Fortran"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }",
          "its shape is not (rows, cols)"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2, 1), }",
@@ -88,8 +88,8 @@ Test(npy, what_is_not_understood_is_said)
         {"{'descr': '<f4', 'fortran_order': False, "
          "'shape': (99999999999999999999999, 2), }",
          "its shape is not (rows, cols)"},
-        {"{'descr': '<f4', 'shape': (3, 2), }", "its head lacks descr, fortran_order or shape"},
-        {"", "its head lacks descr, fortran_order or shape"},
+        {"{'descr': '<f4', 'shape': (3, 2), }", "its header lacks descr, fortran_order or shape"},
+        {"", "its header lacks descr, fortran_order or shape"},
     };
     psd_error_t *err = psd_error_new();
     ps_type_t type = PS_TYPE_I32;
@@ -111,6 +111,6 @@ Test(npy, what_is_not_understood_is_said)
     cr_assert_not_null(strstr(psd_error_text(err), "another version"));
     cr_assert_eq(read_bytes("\x93NUMPY\x01\x00\xFF\x00{}", 12, &type, &rows, &cols, err),
                  PSD_INVALID);
-    cr_assert_not_null(strstr(psd_error_text(err), "cut or too long"));
+    cr_assert_not_null(strstr(psd_error_text(err), "truncated or too long"));
     psd_error_destroy(&err);
 }

@@ -124,10 +124,10 @@ Test(reader, wrong_text_names_its_line)
     bad(PS_FILE_TEXT, view, "1 0:1\nx 0:1\n", PSD_INVALID, "f:2: row is \"x\"; allowed: a number");
     bad(PS_FILE_TEXT, view, "10 0:1\n", PSD_RANGE, "f:1: row 10; the last one is 9");
     bad(PS_FILE_TEXT, view, "1 4:1\n", PSD_RANGE, "f:1: column 4; the last one is 3");
-    bad(PS_FILE_TEXT, view, "#\n\n1 7\n", PSD_INVALID, "f:3: \"7\" is no COLUMN:VALUE");
+    bad(PS_FILE_TEXT, view, "#\n\n1 7\n", PSD_INVALID, "f:3: \"7\" is not COLUMN:VALUE");
     bad(PS_FILE_TEXT, view, "1 :7\n", PSD_INVALID, "f:1: column is \"\"; allowed: a number");
     bad(PS_FILE_TEXT, view, "1 2:1 2:1\n", PSD_INVALID,
-        "f:1: column 2 behind column 2; the columns of a row ascend");
+        "f:1: column 2 after column 2; columns of a row must ascend");
     bad(PS_FILE_TEXT, view, "1 2:one\n", PSD_TYPE,
         "f:1: row 1 column 2 is \"one\"; allowed: a number of type f32");
     bad(PS_FILE_TEXT, view, "1 2:inf\n", PSD_NOT_FINITE,
@@ -150,12 +150,12 @@ Test(reader, csv_with_whole_rows)
 
     good(PS_FILE_CSV, view, "row,0,1\n3,1,2\r\n\n1,0.1,-3", 2, "3@0=1 1=2;1@0=0.1 1=-3;");
     bad(PS_FILE_CSV, view, "row,0\n", PSD_INVALID,
-        "f:1: titles not understood; allowed: row,col,value, or row and the "
-        "numbers of all columns, 0 to 1");
+        "f:1: header line not understood; allowed: row,col,value, or row and the numbers of all "
+        "columns, 0 to 1");
     bad(PS_FILE_CSV, view, "row,0,1\n1,2\n", PSD_SHAPE,
-        "f:2: too few values; behind the row come 2");
+        "f:2: too few values; allowed after the row: 2");
     bad(PS_FILE_CSV, view, "row,0,1\n1,2,3,4\n", PSD_SHAPE,
-        "f:2: too many values; behind the row come 2");
+        "f:2: too many values; allowed after the row: 2");
     bad(PS_FILE_CSV, view, "row,0,1\n,2,3\n", PSD_INVALID, "f:2: row is \"\"; allowed: a number");
 }
 
@@ -165,8 +165,8 @@ Test(reader, csv_with_single_values)
 
     good(PS_FILE_CSV, view, "row,col,value\n3,99,1\n3,5,2\n4,0,3\n", 2, "3@99=1;3@5=2;4@0=3;");
     bad(PS_FILE_CSV, view, "row,col,value,more\n", PSD_INVALID,
-        "f:1: titles not understood; allowed: row,col,value, or row and the "
-        "numbers of all columns, 0 to 99");
+        "f:1: header line not understood; allowed: row,col,value, or row and the numbers of all "
+        "columns, 0 to 99");
     bad(PS_FILE_CSV, view, "row,col,value\n3,1\n", PSD_SHAPE, "f:2: less than row,col,value");
     bad(PS_FILE_CSV, view, "row,col,value\n3,1,2,3\n", PSD_SHAPE, "f:2: more than row,col,value");
 }
@@ -233,7 +233,7 @@ Test(reader, npy_has_the_tables_shape)
     free(story);
     psd_error_clear(err);
     cr_assert_eq(read_text(PS_FILE_NPY, &view, bytes, head + 9, &story, &rows, err), PSD_INVALID);
-    cr_assert_str_eq(psd_error_text(err), "f goes on behind its last row, 1");
+    cr_assert_str_eq(psd_error_text(err), "f has data after its last row, 1");
     free(story);
     psd_error_clear(err);
     view.rows = 3;
