@@ -48,5 +48,8 @@ const ps_control_row_t ps_control_ops[] = {
     {"node_join", ps_control_node_join, true, false, PS_ASK_NONE},
     {"node_announce", ps_control_node_old, true, false, PS_ASK_NONE},
     {"node_beat", ps_control_node_old, true, false, PS_ASK_NONE},
+    {"node_answer", ps_control_node_old, true, false, PS_ASK_NONE},
+    {"node_report", ps_control_node_old, true, false, PS_ASK_NONE},
+    {"node_end", ps_control_node_old, true, false, PS_ASK_NONE},
 };
 const size_t ps_control_n_ops = sizeof ps_control_ops / sizeof ps_control_ops[0];

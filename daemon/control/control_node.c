@@ -264,18 +264,31 @@ static void end_node(ps_control_t *self, uint64_t incarnation)
     }
 }
 
+/* Whether the message may be read at all: a stranger's lists are not. */
+static psd_status_t check_head(ps_control_t *self, uint64_t conn, const ps_node_message_t *head,
+                               psd_error_t *err)
+{
+    psd_status_t rc = ps_control_check_uuid(self, &head->cluster, err);
+
+    if (rc == PSD_OK && head->kind >= PS_NODE_HEARD) {
+        rc = psd_error_set(err, PSD_UNSUPPORTED, "\"%s\" is a message of the registry",
+                           ps_node_message_name(head->kind));
+    }
+    return rc == PSD_OK && head->kind != PS_NODE_ANNOUNCE
+               ? ps_overseer_hear(self->overseer, head->incarnation, conn, err)
+               : rc;
+}
+
 static psd_status_t take_message(ps_control_t *self, uint64_t conn, ps_node_message_t *message,
                                  psd_error_t *err)
 {
     ps_tell_view_t refused;
-    psd_status_t rc = ps_control_check_uuid(self, &message->cluster, err);
+    psd_status_t rc = PSD_OK;
 
-    if (rc == PSD_OK && message->kind == PS_NODE_ANNOUNCE) {
+    if (message->kind == PS_NODE_ANNOUNCE) {
         return take_announcement(self, conn, message, err);
     }
-    if (rc == PSD_OK) {
-        rc = ps_overseer_take(self->overseer, conn, message, ps_now_ms(), &refused, err);
-    }
+    rc = ps_overseer_take(self->overseer, conn, message, ps_now_ms(), &refused, err);
     if (rc != PSD_OK) {
         return rc;
     }
@@ -295,15 +308,26 @@ void ps_control_take_node(ps_control_t *self, uint64_t conn, ps_bytes_t bytes)
 {
     PSD_AUTO(ps_node_message_done) ps_node_message_t message = {.incarnation = 0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t heard = {0};
-    psd_status_t rc = ps_node_message_decode(bytes, &message, self->err);
+    ps_node_message_t head = {.kind = 0};
+    psd_status_t rc = ps_node_message_head(bytes, &head, self->err);
 
+    if (rc == PSD_OK) {
+        rc = check_head(self, conn, &head, self->err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_node_message_decode(bytes, &message, self->err);
+    }
     if (rc == PSD_OK) {
         rc = take_message(self, conn, &message, self->err);
     }
-    if (rc == PSD_OK && message.kind != PS_NODE_ANNOUNCE && message.kind != PS_NODE_BEAT) {
+    if (rc == PSD_OK && head.kind != PS_NODE_ANNOUNCE && head.kind != PS_NODE_BEAT) {
         return;
     }
-    if (ps_overseer_encode_heard(self->overseer, &message, rc, psd_error_text(self->err), &heard)) {
+    if (rc != PSD_OK) {
+        ps_log(PS_LOG_DEBUG, "node_message_refused", "conn=%" PRIu64 " what=%s status=%s", conn,
+               ps_node_message_name(head.kind), psd_status_name(rc));
+    }
+    if (ps_overseer_encode_heard(self->overseer, &head, rc, psd_error_text(self->err), &heard)) {
         ps_control_send_text(self, conn, (ps_bytes_t){.data = heard.data, .size = heard.size});
     }
     psd_error_clear(self->err);

@@ -69,7 +69,7 @@ psd_status_t ps_control_start(ps_control_t *self, psd_error_t *err)
     for (size_t i = 0; i < ps_registry_n_jobs(registry); i++) {
         ps_overseer_tell_job(self->overseer, ps_registry_job_at(registry, i)->id);
     }
-    ps_control_decide_later(self);
     ps_fleet_send_due(self->fleet);
+    ps_control_decide_later(self);
     return PSD_OK;
 }

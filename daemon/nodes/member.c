@@ -39,9 +39,6 @@ static void log_note(const ps_member_t *self, const ps_agent_note_t *note)
 
     (void)ps_log_quote(note->text, quoted, sizeof quoted);
     switch (note->kind) {
-    case PS_AGENT_JOINED:
-        ps_shards_joined(self->is.shards);
-        break;
     case PS_AGENT_GONE:
         ps_log(PS_LOG_WARN, "registry_gone",
                "registry=%s silent_ms=%" PRIu64
@@ -79,8 +76,11 @@ static void run(ps_member_t *self)
     ps_agent_note_t note;
     ps_bytes_t bytes;
 
+    if (ps_agent_take_joined(self->agent)) {
+        ps_shards_joined(self->is.shards);
+    }
     while (ps_agent_next_note(self->agent, &note)) {
-        log_note(self, &note); /* a join, before the tables */
+        log_note(self, &note);
     }
     while (ps_agent_next_task(self->agent, &task)) {
         run_task(self, &task);
@@ -205,22 +205,14 @@ void ps_member_receive(ps_member_t *self)
         PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
         uint64_t conn = 0;
         bool got = false;
-        psd_status_t rc = ps_socket_receive_text(self->link, &got, &conn, &text, self->err);
+        psd_status_t rc = ps_socket_receive_text(self->link, &got, &conn, &text, NULL);
 
         if (rc == PSD_OK && !got) {
             break;
         }
         if (rc == PSD_OK) {
-            rc = ps_agent_take(self->agent, (ps_bytes_t){.data = text.data, .size = text.size},
-                               ps_now_ms(), self->err);
-        }
-        if (rc != PSD_OK) {
-            char quoted[512];
-
-            ps_log(PS_LOG_WARN, "registry_not_understood", "status=%s reason=%s",
-                   psd_status_name(rc),
-                   ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
-            psd_error_clear(self->err);
+            ps_agent_take(self->agent, (ps_bytes_t){.data = text.data, .size = text.size},
+                          ps_now_ms());
         }
     }
     run(self);

@@ -332,7 +332,7 @@ static bool is_denied(control_t *c, const ps_id_t *cluster, const char *name, ui
  * it; nor for the one that has the registry. */
 static bool a_stranger_cannot_speak_for_a_node(fleet_t *f)
 {
-    static const ps_id_t secrets[] = {{{0}}, {{1}}, {{0}}};
+    static const ps_id_t secrets[] = {{{0}}, {{1}}, {{0xff, 0xff}}};
     control_t c = {.fd = -1};
     control_t look = {.fd = -1};
     char fields[600];

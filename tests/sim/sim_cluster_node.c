@@ -264,6 +264,9 @@ static void run(cluster_t *self, uint32_t number)
 
     while (ps_agent_next_note(node->agent, &note)) {
         cluster_trace(self, "node %u: note %d of its agent %s", number, (int)note.kind, note.text);
+        if (note.kind == PS_AGENT_REFUSED && note.serial == 0) {
+            cluster_fail(self, "node %u does not understand: %s", number, note.text);
+        }
     }
     while (ps_agent_next_task(node->agent, &task)) {
         ps_answers_t answers = {0};
@@ -289,7 +292,6 @@ void cluster_node_beat(cluster_t *self, uint32_t number)
 void cluster_node_letter(cluster_t *self, const cluster_letter_t *letter)
 {
     const cluster_node_t *node = &self->nodes[letter->to];
-    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
 
     if (!node->alive || letter->incarnation != node->incarnation) {
         return; /* its connection went with its earlier life */
@@ -298,11 +300,8 @@ void cluster_node_letter(cluster_t *self, const cluster_letter_t *letter)
         cluster_images_letter(self, letter);
         return;
     }
-    if (ps_agent_take(node->agent,
-                      (ps_bytes_t){.data = letter->bytes.data, .size = letter->bytes.size},
-                      self->now_ms, err) != PSD_OK) {
-        cluster_fail(self, "node %u does not understand: %s", letter->to, psd_error_text(err));
-    }
+    ps_agent_take(node->agent, (ps_bytes_t){.data = letter->bytes.data, .size = letter->bytes.size},
+                  self->now_ms);
     if (ps_agent_deadline(node->agent) <= self->now_ms) {
         ps_agent_tick(node->agent, self->now_ms);
     }

@@ -216,14 +216,15 @@ static void decide(cluster_t *self)
         if (decision.kind == PS_DECIDE_NOTHING) {
             break;
         }
-        for (size_t k = 0; k < decision.n_fences; k++) {
-            tell_fence(self, &decision.fences[k]);
-        }
         if (decision.kind == PS_DECIDE_COMMIT) {
             cluster_registry_commit(self, &decision.command);
             if (falls(self)) {
                 return;
             }
+        }
+        send_due(self);
+        for (size_t k = 0; k < decision.n_fences; k++) {
+            tell_fence(self, &decision.fences[k]);
         }
     }
     send_due(self);

@@ -91,7 +91,7 @@ static inline ps_node_message_t node_message_sample(ps_node_message_kind_t kind)
     ps_node_message_t message = {.kind = kind,
                                  .serial = 90,
                                  .cluster = sample_id(1),
-                                 .incarnation = UINT64_C(0x8000000000000007),
+                                 .incarnation = 7,
                                  .node = node.node,
                                  .lost = ps_alloc(1, sizeof *message.lost),
                                  .n_lost = 1,

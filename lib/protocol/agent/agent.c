@@ -33,6 +33,7 @@ struct ps_agent {
     uint64_t beat_ms;  /* when the next beat is due */
     bool is_announced; /* the registry has answered that */
     bool is_heard;
+    bool joined;          /* since ps_agent_take_joined */
     bool files_out;       /* no descriptor is left */
     uint64_t refused_ms;  /* when a refusal was last noted; 0: none since it was announced … */
     psd_status_t refused; /* … and what that was */
@@ -57,14 +58,18 @@ struct ps_agent {
     ps_buffer_t sent; /* the message that ps_agent_next_message returned */
     ps_agent_note_t notes[NOTES_MAX];
     size_t n_notes;
+    psd_error_t *err; /* owned; of the message at hand */
 };
 
 psd_status_t ps_agent_new(const ps_agent_args_t *args, uint64_t now_ms, ps_agent_t **ret_agent,
                           psd_error_t *err)
 {
-    ps_agent_t *self = ps_alloc(1, sizeof *self);
+    PSD_AUTO(ps_agent_destroy) ps_agent_t *self = ps_alloc(1, sizeof *self);
 
-    if (self == NULL) {
+    if (self != NULL) {
+        self->err = psd_error_new();
+    }
+    if (self == NULL || self->err == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory to speak with the registry");
     }
     self->is = *args;
@@ -72,6 +77,7 @@ psd_status_t ps_agent_new(const ps_agent_args_t *args, uint64_t now_ms, ps_agent
     self->heard_ms = now_ms;
     self->look_ms = args->looks_at_sizes ? 0 : UINT64_MAX;
     *ret_agent = self;
+    self = NULL;
     return PSD_OK;
 }
 
@@ -106,6 +112,7 @@ void ps_agent_destroy(ps_agent_t **self_p)
     ps_free(self->deliveries);
     ps_free(self->messages);
     ps_free(self->reports);
+    psd_error_destroy(&self->err);
     ps_free(self);
     *self_p = NULL;
 }
@@ -212,15 +219,14 @@ static void answer(ps_agent_t *self, uint64_t serial, psd_status_t status, const
     }
 }
 
-static void not_obeyed(ps_agent_t *self, const char *what, uint64_t serial, psd_status_t status,
-                       const char *text)
+static void note_not_obeyed(ps_agent_t *self, const char *what, uint64_t serial,
+                            psd_status_t status, const char *text)
 {
     ps_agent_note_t said = {
         .kind = PS_AGENT_NOT_OBEYED, .what = what, .serial = serial, .status = status};
 
     (void)snprintf(said.text, sizeof said.text, "%s", text);
     note(self, &said);
-    answer(self, serial, status, text, NULL);
 }
 
 /* The registry sends everything again, under new numbers, and a registry that
@@ -231,6 +237,7 @@ static psd_status_t announce(ps_agent_t *self)
     ps_node_message_t message = new_message(self, PS_NODE_ANNOUNCE, 0);
     psd_status_t rc = PSD_OK;
 
+    self->worst = PSD_OK;
     for (size_t i = 0; i < self->n_deliveries; i++) {
         self->deliveries[i].serial = 0;
     }
@@ -330,14 +337,23 @@ static bool has_delivery(const ps_agent_t *self, uint64_t serial)
     return false;
 }
 
+/* Room for n more. */
+static psd_status_t reserve(ps_agent_t *self, size_t n, psd_error_t *err)
+{
+    return ps_grow(&self->deliveries, &self->deliveries_capacity, self->n_deliveries + n,
+                   sizeof *self->deliveries)
+               ? PSD_OK
+               : no_memory(err);
+}
+
 static psd_status_t put_delivery(ps_agent_t *self, const delivery_t *delivery, psd_error_t *err)
 {
-    if (!ps_grow(&self->deliveries, &self->deliveries_capacity, self->n_deliveries + 1,
-                 sizeof *self->deliveries)) {
-        return no_memory(err);
+    psd_status_t rc = reserve(self, 1, err);
+
+    if (rc == PSD_OK) {
+        self->deliveries[self->n_deliveries++] = *delivery;
     }
-    self->deliveries[self->n_deliveries++] = *delivery;
-    return PSD_OK;
+    return rc;
 }
 
 static psd_status_t put_task(ps_agent_t *self, ps_agent_task_kind_t kind, uint32_t id,
@@ -410,10 +426,11 @@ static bool names(const ps_node_message_t *known, uint32_t table)
     return false;
 }
 
-/* Tables that the registry no longer has were dropped while this node was away. */
+/* Tables that the registry no longer has were dropped while this node was away:
+ * all of them become tasks, or none. */
 static psd_status_t take_known(ps_agent_t *self, const ps_node_message_t *message, psd_error_t *err)
 {
-    psd_status_t rc = PSD_OK;
+    psd_status_t rc = reserve(self, self->n_tables, err);
 
     for (size_t i = 0; rc == PSD_OK && i < self->n_tables; i++) {
         if (!names(message, self->tables[i].id)) {
@@ -426,7 +443,7 @@ static psd_status_t take_known(ps_agent_t *self, const ps_node_message_t *messag
     return rc;
 }
 
-/* Takes the message. */
+/* A task that needs the message, which it takes. */
 static psd_status_t keep_message(ps_agent_t *self, ps_agent_task_kind_t kind,
                                  ps_node_message_t *message, psd_error_t *err)
 {
@@ -491,17 +508,6 @@ static ps_agent_task_t task_of(const ps_agent_t *self, const delivery_t *deliver
     return task;
 }
 
-bool ps_agent_next_task(ps_agent_t *self, ps_agent_task_t *ret_task)
-{
-    for (size_t i = 0; i < self->n_deliveries; i++) {
-        if (!self->deliveries[i].begun) {
-            *ret_task = task_of(self, &self->deliveries[i]);
-            return true;
-        }
-    }
-    return false;
-}
-
 static void take_out(ps_agent_t *self, size_t i)
 {
     destroy_message(&self->deliveries[i].message);
@@ -510,7 +516,26 @@ static void take_out(ps_agent_t *self, size_t i)
             (self->n_deliveries - i) * sizeof *self->deliveries);
 }
 
-/* The i-th task is done. Tasks of one serial are adjacent and get one answer. */
+/* Tasks of one serial are adjacent and get one answer. */
+static void finish_tell(ps_agent_t *self, const delivery_t *delivery, psd_status_t status,
+                        const char *text)
+{
+    if (status == PSD_OK && delivery->kind == PS_TASK_DROP) {
+        forget_table(self, delivery->id);
+    }
+    if (delivery->serial == 0) {
+        return; /* no answer: its status is nobody's */
+    }
+    if (status != PSD_OK) {
+        self->worst = status;
+    }
+    if (!has_delivery(self, delivery->serial)) {
+        answer(self, delivery->serial, self->worst, status == PSD_OK ? "" : text, NULL);
+        self->worst = PSD_OK;
+    }
+}
+
+/* The i-th task is done. */
 static void finish(ps_agent_t *self, size_t i, psd_status_t status, const char *text,
                    ps_answers_t *answers, uint64_t now_ms)
 {
@@ -524,16 +549,28 @@ static void finish(ps_agent_t *self, size_t i, psd_status_t status, const char *
         ps_answers_turn(answers, now_ms);
         answer(self, delivery.serial, status, text, answers);
     } else {
-        if (status != PSD_OK) {
-            self->worst = status;
-        } else if (delivery.kind == PS_TASK_DROP) {
-            forget_table(self, delivery.id);
-        }
-        if (!has_delivery(self, delivery.serial)) {
-            answer(self, delivery.serial, self->worst, status == PSD_OK ? "" : text, NULL);
-            self->worst = PSD_OK;
+        finish_tell(self, &delivery, status, text);
+    }
+}
+
+bool ps_agent_next_task(ps_agent_t *self, ps_agent_task_t *ret_task)
+{
+    size_t i = 0;
+
+    while (i < self->n_deliveries) {
+        const delivery_t *delivery = &self->deliveries[i];
+        ps_answers_t none = {0};
+
+        if (delivery->begun) {
+            i++;
+        } else if (delivery->kind == PS_TASK_TABLE && find_table(self, delivery->id) == NULL) {
+            finish(self, i, PSD_NO_TABLE, "it was dropped meanwhile", &none, 0);
+        } else {
+            *ret_task = task_of(self, delivery);
+            return true;
         }
     }
+    return false;
 }
 
 void ps_agent_finished(ps_agent_t *self, uint64_t local, psd_status_t status, const char *text,
@@ -560,6 +597,7 @@ void ps_agent_began(ps_agent_t *self, uint64_t local, psd_status_t status, const
 {
     size_t i = 0;
     delivery_t *delivery = NULL;
+    ps_answers_t none = {0};
 
     while (self->deliveries[i].begun) {
         i++; /* ps_agent_next_task returned the first that is not */
@@ -569,13 +607,11 @@ void ps_agent_began(ps_agent_t *self, uint64_t local, psd_status_t status, const
         self->looks = false; /* retried later */
         take_out(self, i);
     } else if (status != PSD_OK) {
-        not_obeyed(self, word_of(delivery->kind), delivery->serial, status, text);
-        take_out(self, i);
+        note_not_obeyed(self, word_of(delivery->kind), delivery->serial, status, text);
+        finish(self, i, status, text, &none, 0);
     } else if (delivery->kind == PS_TASK_FENCE) {
         take_out(self, i);
     } else if (local == 0) {
-        ps_answers_t none = {0};
-
         finish(self, i, PSD_OK, "", &none, 0);
     } else {
         destroy_message(&delivery->message);
@@ -610,21 +646,19 @@ static void announce_again(ps_agent_t *self, uint64_t serial)
 
 /* The registry refuses each beat while the reason lasts, for example because
  * another cluster's registry now has that address. */
-static void take_refusal(ps_agent_t *self, const ps_node_message_t *message, uint64_t now_ms)
+static void take_refusal(ps_agent_t *self, const char *what, uint64_t serial, psd_status_t status,
+                         const char *text, uint64_t now_ms)
 {
-    ps_agent_note_t said = {.kind = PS_AGENT_REFUSED,
-                            .what = message->serial == self->announce_serial ? "announcement"
-                                                                             : "message",
-                            .serial = message->serial,
-                            .status = message->status};
+    ps_agent_note_t said = {
+        .kind = PS_AGENT_REFUSED, .what = what, .serial = serial, .status = status};
 
-    if (self->refused_ms != 0 && self->refused == message->status &&
+    if (self->refused_ms != 0 && self->refused == status &&
         now_ms < self->refused_ms + REFUSED_AGAIN_MS) {
         return;
     }
     self->refused_ms = now_ms;
-    self->refused = message->status;
-    memcpy(said.text, message->text, sizeof said.text);
+    self->refused = status;
+    (void)snprintf(said.text, sizeof said.text, "%s", text);
     note(self, &said);
 }
 
@@ -637,37 +671,45 @@ static void take_heard(ps_agent_t *self, const ps_node_message_t *message, uint6
     } else if (message->status == PSD_DAMAGED && is_announcement) {
         memcpy(self->refusal, message->text, sizeof self->refusal);
     } else if (message->status != PSD_OK) {
-        take_refusal(self, message, now_ms);
+        take_refusal(self, is_announcement ? "announcement" : "message", message->serial,
+                     message->status, message->text, now_ms);
     } else if (is_announcement && !self->is_announced) {
         self->is_announced = true;
         self->refused_ms = 0;
-        note(self, &(ps_agent_note_t){.kind = PS_AGENT_JOINED});
+        self->joined = true;
     }
 }
 
-psd_status_t ps_agent_take(ps_agent_t *self, ps_bytes_t bytes, uint64_t now_ms, psd_error_t *err)
+bool ps_agent_take_joined(ps_agent_t *self)
+{
+    bool joined = self->joined;
+
+    self->joined = false;
+    return joined;
+}
+
+void ps_agent_take(ps_agent_t *self, ps_bytes_t bytes, uint64_t now_ms)
 {
     PSD_AUTO(ps_node_message_done) ps_node_message_t message = {0};
-    psd_status_t rc = ps_node_message_decode(bytes, &message, err);
+    psd_status_t rc = ps_node_message_decode(bytes, &message, self->err);
 
-    if (rc != PSD_OK) {
-        return rc;
-    }
     hear(self, now_ms);
-    if (message.kind == PS_NODE_HEARD) {
+    if (rc != PSD_OK) {
+        take_refusal(self, "message of the registry", 0, rc, psd_error_text(self->err), now_ms);
+    } else if (message.kind == PS_NODE_HEARD) {
         take_heard(self, &message, now_ms);
     } else if (message.incarnation == self->is.node.incarnation &&
                ps_id_equal(&message.cluster, &self->is.cluster)) {
         const char *what = ps_node_message_name(message.kind);
         uint64_t serial = message.serial;
 
-        rc = obey(self, &message, err);
+        rc = obey(self, &message, self->err);
         if (rc != PSD_OK) {
-            not_obeyed(self, what, serial, rc, psd_error_text(err));
-            psd_error_clear(err);
+            note_not_obeyed(self, what, serial, rc, psd_error_text(self->err));
+            answer(self, serial, rc, psd_error_text(self->err), NULL);
         }
     }
-    return PSD_OK;
+    psd_error_clear(self->err);
 }
 
 /* ---- time ---- */

@@ -42,10 +42,9 @@ PSD_MUST_CHECK psd_status_t ps_agent_know(ps_agent_t *self, uint32_t table, psd_
 
 /* ---- what happens ---- */
 
-/* Bytes of the registry's message. Errors: those of ps_node_message_decode; the
- * message is dropped. */
-PSD_MUST_CHECK psd_status_t ps_agent_take(ps_agent_t *self, ps_bytes_t bytes, uint64_t now_ms,
-                                          psd_error_t *err);
+/* Bytes of the registry's message. What cannot be read is dropped, and noted as
+ * a refusal. */
+void ps_agent_take(ps_agent_t *self, ps_bytes_t bytes, uint64_t now_ms);
 /* The shards have done the task with that number (ps_agent_began), or say why
  * not. Takes the answers. */
 void ps_agent_finished(ps_agent_t *self, uint64_t local, psd_status_t status, const char *text,
@@ -74,7 +73,7 @@ typedef enum ps_agent_task_kind {
 /* For the shards of a node. */
 typedef struct ps_agent_task {
     ps_agent_task_kind_t kind;
-    const ps_table_t *table; /* borrowed until ps_agent_began, so the others */
+    const ps_table_t *table; /* borrowed until ps_agent_began, as job and words */
     const ps_job_t *job;
     uint32_t id;
     uint32_t question;
@@ -94,12 +93,14 @@ PSD_MUST_CHECK bool ps_agent_next_message(ps_agent_t *self, ps_bytes_t *ret_byte
  * its news; a tell that got no answer comes again. */
 void ps_agent_unsent(ps_agent_t *self);
 
+/* True once: the registry knows of this start now. Ask before the tasks. */
+PSD_MUST_CHECK bool ps_agent_take_joined(ps_agent_t *self);
+
 typedef enum ps_agent_note_kind {
-    PS_AGENT_JOINED = 1, /* the registry knows of this start */
-    PS_AGENT_GONE,       /* the registry is silent, for silent_ms */
+    PS_AGENT_GONE = 1, /* the registry is silent, for silent_ms */
     PS_AGENT_BACK,
-    PS_AGENT_REFUSED,   /* the registry refuses `what`, message `serial`; first, and
-                           again after an hour */
+    PS_AGENT_REFUSED,   /* the registry refuses `what`, message `serial`, or this node cannot
+                           read `what`; first, and again after an hour */
     PS_AGENT_NOT_OBEYED /* this node could not do `what` */
 } ps_agent_note_kind_t;
 
@@ -111,7 +112,7 @@ typedef struct ps_agent_note {
     psd_status_t status;
     char text[PS_DAMAGE_TEXT_SIZE];
 } ps_agent_note_t;
-/* For the log; each once. */
+/* For the log; each once. Notes that nobody reads in time are dropped. */
 PSD_MUST_CHECK bool ps_agent_next_note(ps_agent_t *self, ps_agent_note_t *ret_note);
 
 /* ---- queries ---- */

@@ -109,12 +109,28 @@ bool ps_node_message_is(ps_bytes_t bytes)
     return bytes.size >= sizeof(uint32_t) && ps_load_u32(bytes.data) == MAGIC;
 }
 
+/* HEARD may be of a message that could not be read. */
+static psd_status_t check_head(const ps_node_message_t *message, psd_error_t *err)
+{
+    bool is_numbered = message->kind == PS_NODE_ANSWER || message->kind > PS_NODE_HEARD;
+
+    if (message->kind != PS_NODE_HEARD &&
+        (message->incarnation == 0 || message->incarnation > INT64_MAX)) {
+        return psd_error_set(err, PSD_PROTO, "incarnation is %" PRIu64 "; allowed: 1 to 2^63 - 1",
+                             message->incarnation);
+    }
+    return is_numbered && message->serial == 0
+               ? psd_error_set(err, PSD_PROTO, "serial is 0; allowed: 1 and up")
+               : PSD_OK;
+}
+
 static psd_status_t decode_head(ps_cursor_t *cursor, ps_node_message_t *message, psd_error_t *err)
 {
     uint32_t magic = ps_cursor_u32(cursor);
     uint16_t format = ps_cursor_u16(cursor);
     uint8_t kind = ps_cursor_u8(cursor);
     uint8_t zero = ps_cursor_u8(cursor);
+    psd_status_t rc = PSD_OK;
 
     if (cursor->failed || magic != MAGIC) {
         return psd_error_set(err, PSD_PROTO, "it begins with other bytes");
@@ -130,7 +146,8 @@ static psd_status_t decode_head(ps_cursor_t *cursor, ps_node_message_t *message,
         return psd_error_set(err, PSD_PROTO, "kind is %u, %u", kind, zero);
     }
     message->kind = (ps_node_message_kind_t)kind;
-    return ps_shape_decode(&head_shape, cursor, message, err);
+    rc = ps_shape_decode(&head_shape, cursor, message, err);
+    return rc == PSD_OK ? check_head(message, err) : rc;
 }
 
 static psd_status_t check_places(const ps_node_message_t *message, psd_error_t *err)
@@ -171,15 +188,21 @@ static psd_status_t check_lost(const ps_node_message_t *message, psd_error_t *er
 /* Numbers that only grow leave room for it. */
 static psd_status_t check_numbers(const ps_node_message_t *message, psd_error_t *err)
 {
-    if (message->incarnation == 0) {
-        return psd_error_set(err, PSD_PROTO, "incarnation is 0");
+    ps_node_message_kind_t kind = message->kind;
+    bool is_fence = kind == PS_NODE_FENCE;
+    uint64_t epoch = is_fence ? message->fence.epoch : message->epoch;
+    uint32_t table = is_fence ? message->fence.table : message->table.id;
+
+    if (epoch > INT64_MAX || (is_fence && epoch == 0)) {
+        return psd_error_set(err, PSD_INVALID, "epoch is %" PRIu64 "; allowed: below 2^63", epoch);
     }
-    if (message->epoch > INT64_MAX || message->fence.epoch > INT64_MAX ||
-        message->session > INT64_MAX) {
-        return psd_error_set(err, PSD_INVALID,
-                             "epoch is %" PRIu64 " and %" PRIu64 ", session %" PRIu64
-                             "; allowed: below 2^63",
-                             message->epoch, message->fence.epoch, message->session);
+    if (message->session > INT64_MAX) {
+        return psd_error_set(err, PSD_INVALID, "session is %" PRIu64 "; allowed: below 2^63",
+                             message->session);
+    }
+    if (table == 0 &&
+        (is_fence || kind == PS_NODE_TABLE || kind == PS_NODE_PLACES || kind == PS_NODE_DROP)) {
+        return psd_error_set(err, PSD_PROTO, "table is 0; allowed: 1 and up");
     }
     return PSD_OK;
 }
@@ -191,10 +214,27 @@ static psd_status_t check(const ps_node_message_t *message, psd_error_t *err)
     if (rc == PSD_OK && message->kind == PS_NODE_TABLE) {
         rc = ps_table_spec_check(&message->table.spec, err);
     }
+    if (rc == PSD_OK && message->kind == PS_NODE_JOB) {
+        rc = ps_job_check(&message->job, err);
+    }
     if (rc == PSD_OK) {
         rc = check_places(message, err);
     }
     return rc == PSD_OK ? check_lost(message, err) : rc;
+}
+
+psd_status_t ps_node_message_head(ps_bytes_t bytes, ps_node_message_t *ret_message,
+                                  psd_error_t *err)
+{
+    ps_node_message_t message = {0};
+    ps_cursor_t cursor = ps_cursor_over(bytes);
+    psd_status_t rc = decode_head(&cursor, &message, err);
+
+    if (rc != PSD_OK) {
+        return psd_error_wrap(err, rc, "message of %zu bytes between nodes", bytes.size);
+    }
+    *ret_message = message;
+    return PSD_OK;
 }
 
 psd_status_t ps_node_message_decode(ps_bytes_t bytes, ps_node_message_t *ret_message,

@@ -61,7 +61,7 @@ typedef struct ps_node_message {
     ps_id_t cluster;
     uint64_t incarnation;
     ps_node_t node;  /* without lost */
-    ps_lost_t *lost; /* owned, so the other lists */
+    ps_lost_t *lost; /* owned, as the other lists */
     size_t n_lost;
     uint64_t epoch; /* the greatest that the sender knows */
     bool files_out; /* the process is out of descriptors */
@@ -93,6 +93,10 @@ void ps_node_message_done(ps_node_message_t *self);
 PSD_MUST_CHECK bool ps_node_message_encode(const ps_node_message_t *self, ps_buffer_t *buffer);
 /* True when it begins as one: what else travels on the port is JSON. */
 PSD_MUST_CHECK bool ps_node_message_is(ps_bytes_t bytes);
+/* Reads kind, serial, cluster and incarnation alone. Errors: PSD_VERSION another
+ * format; PSD_PROTO. */
+PSD_MUST_CHECK psd_status_t ps_node_message_head(ps_bytes_t bytes, ps_node_message_t *ret_message,
+                                                 psd_error_t *err);
 /* Reads all of the bytes. TABLE has a checked spec and a place for each
  * partition, in order; the copies of each place are checked. *ret_message is the
  * caller's on PSD_OK. Errors: PSD_VERSION another format; PSD_PROTO and

@@ -2,6 +2,8 @@
 /* A job's workers as a plain value. */
 #include "protocol/facts/job.h"
 
+#include <inttypes.h>
+
 #include <string.h>
 
 #include "base/alloc.h"
@@ -26,6 +28,32 @@ psd_status_t ps_job_copy(const ps_job_t *self, ps_job_t *ret_job, psd_error_t *e
     }
     *ret_job = *self;
     ret_job->workers = workers;
+    return PSD_OK;
+}
+
+psd_status_t ps_job_check(const ps_job_t *self, psd_error_t *err)
+{
+    if (self->id == 0) {
+        return psd_error_set(err, PSD_PROTO, "a job is 0; allowed: 1 and up");
+    }
+    for (size_t i = 0; i < self->n_workers; i++) {
+        const ps_worker_t *worker = &self->workers[i];
+
+        if (worker->worker >= PS_WORKERS_MAX ||
+            (i > 0 && worker->worker <= self->workers[i - 1].worker)) {
+            return psd_error_set(err, PSD_PROTO,
+                                 "a job's worker is %" PRIu32 "; allowed: ascending, below %d",
+                                 worker->worker, PS_WORKERS_MAX);
+        }
+        if (worker->state < PS_WORKER_EXPECTED || worker->state > PS_WORKER_LOST ||
+            worker->n_members > PS_MEMBERS_MAX) {
+            return psd_error_set(err, PSD_PROTO,
+                                 "worker %" PRIu32 " has state %d and %" PRIu32
+                                 " members; allowed: 1..5 and at most %d",
+                                 worker->worker, (int)worker->state, worker->n_members,
+                                 PS_MEMBERS_MAX);
+        }
+    }
     return PSD_OK;
 }
 

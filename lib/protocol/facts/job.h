@@ -60,6 +60,8 @@ typedef struct ps_job {
 void ps_job_done(ps_job_t *self);
 /* Deep copy. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_job_copy(const ps_job_t *self, ps_job_t *ret_job, psd_error_t *err);
+/* id, ranks in ascending order, states, members. Errors: PSD_PROTO. */
+PSD_MUST_CHECK psd_status_t ps_job_check(const ps_job_t *self, psd_error_t *err);
 /* The worker of that rank, or NULL. Borrowed until the job changes. */
 ps_worker_t *ps_job_worker(const ps_job_t *self, uint32_t worker);
 /* "expected" …; "?" */

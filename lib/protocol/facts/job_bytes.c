@@ -41,27 +41,13 @@ ps_payload_t *ps_job_encode(const ps_job_t *self)
     return ps_payload_copy(none, none, (ps_bytes_t){buffer.data, buffer.size});
 }
 
-static psd_status_t read_worker(ps_cursor_t *cursor, const ps_worker_t *previous, ps_worker_t *ret,
-                                psd_error_t *err)
+static void read_worker(ps_cursor_t *cursor, ps_worker_t *ret)
 {
     ret->worker = ps_cursor_u32(cursor);
     ret->state = (ps_worker_state_t)ps_cursor_u8(cursor);
     ret->n_members = ps_cursor_u32(cursor);
     ret->joins = ps_cursor_u32(cursor);
     ret->start = ps_cursor_u64(cursor);
-    if (ret->worker >= PS_WORKERS_MAX || (previous != NULL && ret->worker <= previous->worker)) {
-        return psd_error_set(err, PSD_PROTO,
-                             "a job's worker is %" PRIu32 "; allowed: ascending, below %d",
-                             ret->worker, PS_WORKERS_MAX);
-    }
-    if (ret->state < PS_WORKER_EXPECTED || ret->state > PS_WORKER_LOST ||
-        ret->n_members > PS_MEMBERS_MAX) {
-        return psd_error_set(err, PSD_PROTO,
-                             "worker %" PRIu32 " has state %d and %" PRIu32
-                             " members; allowed: 1..5 and at most %d",
-                             ret->worker, (int)ret->state, ret->n_members, PS_MEMBERS_MAX);
-    }
-    return PSD_OK;
 }
 
 static psd_status_t read_workers(ps_cursor_t *cursor, ps_job_t *job, psd_error_t *err)
@@ -78,14 +64,8 @@ static psd_status_t read_workers(ps_cursor_t *cursor, ps_job_t *job, psd_error_t
     if (job->workers == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a job's workers");
     }
-    for (uint32_t i = 0; i < n; i++) {
-        psd_status_t rc =
-            read_worker(cursor, i == 0 ? NULL : &job->workers[i - 1], &job->workers[i], err);
-
-        if (rc != PSD_OK) {
-            return rc;
-        }
-        job->n_workers = i + 1;
+    for (job->n_workers = 0; job->n_workers < n; job->n_workers++) {
+        read_worker(cursor, &job->workers[job->n_workers]);
     }
     return PSD_OK;
 }
@@ -108,8 +88,8 @@ psd_status_t ps_job_decode(ps_bytes_t bytes, ps_job_t *ret_job, psd_error_t *err
     }
     ps_cursor_copy(&cursor, job.name, length);
     rc = read_workers(&cursor, &job, err);
-    if (rc == PSD_OK && job.id == 0) {
-        rc = psd_error_set(err, PSD_PROTO, "a job is 0; allowed: 1 and up");
+    if (rc == PSD_OK) {
+        rc = ps_job_check(&job, err);
     }
     if (rc != PSD_OK) {
         return rc;

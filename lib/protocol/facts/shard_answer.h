@@ -86,7 +86,7 @@ typedef struct ps_shard_answer {
     uint32_t shard;        /* its number there */
     uint64_t memory_bytes; /* bytes that its node may use; 0: not known */
     ps_shard_info_t info;
-    ps_partition_info_t *partitions; /* owned, so the others */
+    ps_partition_info_t *partitions; /* owned, as the other lists */
     size_t n_partitions;
     ps_size_info_t *sizes;
     size_t n_sizes;

@@ -128,7 +128,8 @@ bool ps_overseer_encode_fence(ps_overseer_t *self, uint64_t incarnation,
 bool ps_overseer_encode_heard(const ps_overseer_t *self, const ps_node_message_t *heard,
                               psd_status_t status, const char *text, ps_buffer_t *buffer)
 {
-    ps_node_message_t message = new_message(self, PS_NODE_HEARD, heard->serial, heard->incarnation);
+    uint64_t serial = heard->kind == PS_NODE_ANSWER ? 0 : heard->serial; /* that is one of ours */
+    ps_node_message_t message = new_message(self, PS_NODE_HEARD, serial, heard->incarnation);
 
     message.status = status;
     message.epoch = ps_registry_epoch(self->is.registry);

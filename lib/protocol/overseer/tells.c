@@ -362,7 +362,7 @@ bool ps_overseen_end_question(ps_overseen_t *node, uint64_t question)
 
 static ps_tell_t *find_tell(const ps_overseen_t *node, uint64_t serial)
 {
-    for (size_t i = 0; node != NULL && i < node->n_tells; i++) {
+    for (size_t i = 0; node != NULL && serial != 0 && i < node->n_tells; i++) {
         if (node->tells[i].serial == serial) {
             return &node->tells[i];
         }

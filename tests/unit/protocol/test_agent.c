@@ -79,8 +79,7 @@ static void hear(ps_node_message_t *message)
         message->incarnation = ME;
     }
     cr_assert(ps_node_message_encode(message, &bytes));
-    cr_assert_eq(ps_agent_take(agent, (ps_bytes_t){bytes.data, bytes.size}, now_ms, err), PSD_OK,
-                 "%s", psd_error_text(err));
+    ps_agent_take(agent, (ps_bytes_t){bytes.data, bytes.size}, now_ms);
 }
 
 static void hear_status(uint64_t serial, psd_status_t status, const char *text)
@@ -100,13 +99,12 @@ static void tick(uint64_t ms)
 /* It has announced itself, and the registry has answered. */
 static void join(void)
 {
-    ps_agent_note_t note;
-
     tick(0);
     assert_says(PS_NODE_ANNOUNCE);
+    cr_assert_not(ps_agent_take_joined(agent));
     hear_status(said.serial, PSD_OK, "");
-    cr_assert(ps_agent_next_note(agent, &note));
-    cr_assert_eq(note.kind, PS_AGENT_JOINED);
+    cr_assert(ps_agent_take_joined(agent));
+    cr_assert_not(ps_agent_take_joined(agent), "once");
     cr_assert(ps_agent_is_announced(agent));
     assert_silent();
 }
@@ -446,11 +444,93 @@ Test(agent, ignores_what_is_for_another_life_or_cluster)
     hear(&(ps_node_message_t){
         .kind = PS_NODE_DROP, .serial = 3, .incarnation = ME + 1, .table = {.id = 3}});
     cr_assert(ps_node_message_encode(&other, &bytes));
-    cr_assert_eq(ps_agent_take(agent, (ps_bytes_t){bytes.data, bytes.size}, now_ms, err), PSD_OK);
+    ps_agent_take(agent, (ps_bytes_t){bytes.data, bytes.size}, now_ms);
     assert_no_task();
     assert_silent();
-    cr_assert_eq(ps_agent_take(agent, (ps_bytes_t){(const uint8_t *)"{}", 2}, now_ms, err),
-                 PSD_PROTO);
+}
+
+Test(agent, notes_what_it_cannot_read_once_an_hour)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+    const ps_node_message_t heard = {.kind = PS_NODE_HEARD, .status = PSD_NOMEM, .text = "why"};
+    ps_agent_note_t note;
+
+    join();
+    for (int i = 0; i < 3; i++) {
+        ps_agent_take(agent, (ps_bytes_t){(const uint8_t *)"{}", 2}, now_ms);
+    }
+    cr_assert(ps_agent_next_note(agent, &note));
+    cr_assert_eq(note.kind, PS_AGENT_REFUSED);
+    cr_assert_eq(note.status, PSD_PROTO);
+    cr_assert_not(ps_agent_next_note(agent, &note));
+    now_ms += 2000;
+    ps_agent_take(agent, (ps_bytes_t){(const uint8_t *)"{}", 2}, now_ms);
+    ps_agent_tick(agent, now_ms);
+    cr_assert(ps_agent_is_heard(agent), "somebody is there");
+    /* Of a message that the registry could not read it knows no number. */
+    cr_assert(ps_node_message_encode(&heard, &bytes));
+    ps_agent_take(agent, (ps_bytes_t){bytes.data, bytes.size}, now_ms);
+    cr_assert(ps_agent_next_note(agent, &note));
+    cr_assert_eq(note.status, PSD_NOMEM);
+    cr_assert_str_eq(note.text, "why");
+}
+
+/* Its notes are full: the start of which the registry knows is none of them. */
+Test(agent, joins_though_nobody_reads_its_notes)
+{
+    tick(0);
+    assert_says(PS_NODE_ANNOUNCE);
+    for (uint64_t i = 1; i < 40; i++) {
+        hear(&(ps_node_message_t){.kind = PS_NODE_BEAT, .serial = i});
+    }
+    while (says()) {
+    }
+    tick(BEAT_MS);
+    assert_says(PS_NODE_ANNOUNCE);
+    hear_status(said.serial, PSD_OK, "");
+    cr_assert(ps_agent_take_joined(agent));
+}
+
+/* What a void task came to is no part of a later answer. */
+Test(agent, forgets_what_void_tasks_came_to)
+{
+    uint64_t first = 0;
+
+    join();
+    hear_drop(5, 3);
+    first = begin(PS_TASK_DROP);
+    hear_drop(6, 4);
+    (void)begin(PS_TASK_DROP);
+    hear_status(1000, PSD_NO_NODE, "");
+    tick(0);
+    assert_says(PS_NODE_ANNOUNCE);
+    hear_status(said.serial, PSD_OK, "");
+    finish(first, PSD_IO, "disk");
+    hear_drop(1, 7);
+    finish(begin(PS_TASK_DROP), PSD_OK, "");
+    assert_answers(1, PSD_OK, "");
+    finish(first + 1, PSD_OK, "");
+    assert_silent();
+}
+
+/* One of several tasks under one number cannot begin: one answer, when all are
+ * done. */
+Test(agent, answers_once_for_tasks_of_which_one_cannot_begin)
+{
+    ps_node_message_t known = {.kind = PS_NODE_KNOWN, .serial = 5};
+    uint64_t local = 0;
+
+    cr_assert_eq(ps_agent_know(agent, 2, err), PSD_OK);
+    cr_assert_eq(ps_agent_know(agent, 4, err), PSD_OK);
+    join();
+    hear(&known);
+    local = begin(PS_TASK_DROP);
+    (void)next_task(PS_TASK_DROP);
+    ps_agent_began(agent, 0, PSD_BUSY, "too many");
+    assert_silent();
+    finish(local, PSD_OK, "");
+    assert_answers(5, PSD_BUSY, "");
+    assert_silent();
 }
 
 Test(agent, says_that_it_ends)
@@ -497,10 +577,8 @@ static psd_status_t live(void *fixture)
 {
     PSD_AUTO(ps_agent_destroy) ps_agent_t *own = NULL;
     const ps_buffer_t *messages = fixture;
-    const ps_agent_args_t args = {.node = {.incarnation = UINT64_C(0x8000000000000007)},
-                                  .damage = "",
-                                  .cluster = sample_id(1),
-                                  .heartbeat_ms = BEAT_MS};
+    const ps_agent_args_t args = {
+        .node = {.incarnation = 7}, .damage = "", .cluster = sample_id(1), .heartbeat_ms = BEAT_MS};
     ps_agent_task_t task;
     ps_bytes_t bytes;
     size_t n_fine = 0;
@@ -510,8 +588,8 @@ static psd_status_t live(void *fixture)
         return rc;
     }
     ps_agent_tick(own, 0);
-    for (size_t i = 0; rc == PSD_OK && i < 3; i++) {
-        rc = ps_agent_take(own, (ps_bytes_t){messages[i].data, messages[i].size}, 0, NULL);
+    for (size_t i = 0; i < 3; i++) {
+        ps_agent_take(own, (ps_bytes_t){messages[i].data, messages[i].size}, 0);
     }
     for (uint64_t local = 1; ps_agent_next_task(own, &task); local++) {
         ps_answers_t none = {0};

@@ -93,9 +93,24 @@ Test(node_message, whose_values_do_not_fit_is_refused_by_name)
     encode(&table, &bytes);
     assert_refused(&bytes, PSD_INVALID, "allowed: below 2^63");
     table.kind = PS_NODE_DROP;
-    table.incarnation = 0;
+    table.table.id = 0;
     encode(&table, &bytes);
-    assert_refused(&bytes, PSD_PROTO, "incarnation is 0");
+    assert_refused(&bytes, PSD_PROTO, "table is 0");
+    table.kind = PS_NODE_FENCE;
+    table.fence.epoch = 0;
+    encode(&table, &bytes);
+    assert_refused(&bytes, PSD_INVALID, "epoch is 0");
+    table.kind = PS_NODE_JOB;
+    table.job.workers[1].worker = 0;
+    encode(&table, &bytes);
+    assert_refused(&bytes, PSD_PROTO, "a job's worker is 0; allowed: ascending");
+    table.kind = PS_NODE_ANSWER;
+    table.serial = 0;
+    encode(&table, &bytes);
+    assert_refused(&bytes, PSD_PROTO, "serial is 0");
+    table.incarnation = UINT64_MAX;
+    encode(&table, &bytes);
+    assert_refused(&bytes, PSD_PROTO, "incarnation is 18446744073709551615");
 }
 
 /* What changed since, and nothing else, comes to another table. */

@@ -397,6 +397,48 @@ Test(overseer, sends_what_changed_since_the_node_acknowledged)
     cr_assert_eq(encoded(table, &n), PS_NODE_TABLE);
 }
 
+static psd_status_t take(uint64_t conn, ps_node_message_t *message, ps_tell_view_t *refused)
+{
+    message->incarnation = 2;
+    return ps_overseer_take(overseer, conn, message, now_ms, refused, err);
+}
+
+Test(overseer, takes_what_an_announced_node_says_by_its_connection)
+{
+    ps_size_info_t size = {.table = 1, .partition = 0, .bytes = 77};
+    ps_node_message_t beats = {
+        .kind = PS_NODE_BEAT, .files_out = true, .sizes = &size, .n_sizes = 1};
+    ps_node_message_t done = {.kind = PS_NODE_ANSWER, .status = PSD_LIMIT, .text = "too many"};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+    PSD_AUTO(ps_node_message_done) ps_node_message_t heard = {0};
+    const ps_table_t *table = make_copied("t", 1, 1);
+    ps_tell_view_t refused;
+    size_t n = 0;
+
+    cr_assert_eq(take(12, &beats, &refused), PSD_NO_NODE, "that is the connection of another");
+    cr_assert(ps_overseer_encode_heard(overseer, &beats, PSD_NO_NODE, "again", &bytes));
+    cr_assert_eq(ps_node_message_decode((ps_bytes_t){bytes.data, bytes.size}, &heard, err), PSD_OK);
+    cr_assert_eq(heard.status, PSD_NO_NODE);
+    cr_assert_str_eq(heard.text, "again");
+    cr_assert_eq(take(11, &beats, &refused), PSD_OK);
+    cr_assert_eq(refused.kind, PS_TELL_COUNT);
+    cr_assert(ps_overseer_look(overseer, ps_registry_node(registry, "n1"), now_ms).files_out);
+    /* An answer without a number, to nothing, and to a tell that is not sent. */
+    ps_overseer_tell_table(overseer, table->id);
+    cr_assert_eq(take(11, &done, &refused), PSD_OK);
+    cr_assert_eq(refused.kind, PS_TELL_COUNT);
+    cr_assert_eq(encoded(table, &n), PS_NODE_TABLE);
+    for (done.serial = 1; refused.kind == PS_TELL_COUNT && done.serial < 1000; done.serial++) {
+        cr_assert_eq(take(11, &done, &refused), PSD_OK);
+    }
+    cr_assert_eq(refused.kind, PS_TELL_TABLE);
+    cr_assert_eq(refused.id, table->id);
+    cr_assert_str_eq(refused.node, "n1");
+    psd_error_clear(err);
+    cr_assert_eq(ps_overseer_refusal(overseer, table->id, err), PSD_LIMIT);
+    cr_assert_str_eq(psd_error_text(err), "node n1: too many");
+}
+
 Test(overseer, a_question_waits_no_longer_for_who_falls_silent)
 {
     ask(0, NULL);
