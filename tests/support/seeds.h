@@ -7,13 +7,19 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* `all`, or all / $SEEDS_LESS, rounded up. */
-static inline uint64_t seeds_of(uint64_t all)
+/* $SEEDS_LESS, or 1. */
+static inline uint64_t seeds_less(void)
 {
     const char *text = getenv("SEEDS_LESS");
     uint64_t less = text == NULL ? 1 : strtoull(text, NULL, 10);
 
-    return less == 0 ? all : (all + less - 1) / less;
+    return less == 0 ? 1 : less;
+}
+
+/* `all`, or that part of them, rounded up. */
+static inline uint64_t seeds_of(uint64_t all)
+{
+    return (all + seeds_less() - 1) / seeds_less();
 }
 
 #endif
