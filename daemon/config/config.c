@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "daemon/config/endpoint.h"
-#include "transport/sockets/door.h"
+#include "transport/lane/door.h"
 
 #define SHARDS_DEFAULT_MAX 4
 #define SHOWN_MAX 200 /* bytes of a wrong value that an error repeats */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "transport/sockets/door.h"
+#include "transport/lane/door.h"
 
 #define COMMENT_COLUMN 46 /* where the origins stand */
 

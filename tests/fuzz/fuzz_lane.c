@@ -103,10 +103,10 @@ static void write_record(world_t *self, ps_lane_record_kind_t kind)
     if (size > self->input.rest.size) {
         size = self->input.rest.size;
     }
-    word = ps_record_word((uint32_t)(PS_RECORD_HEAD + size), 0, kind);
+    word = ps_record_word((uint32_t)(PS_LANE_RECORD_HEAD + size), 0, kind);
     write_bytes(self, &word, sizeof word);
     write_input(self, size);
-    self->at = from + ps_record_room(PS_RECORD_HEAD + size);
+    self->at = from + ps_record_room(PS_LANE_RECORD_HEAD + size);
     publish(self);
 }
 
@@ -124,16 +124,17 @@ static void write_message(world_t *self)
     uint64_t from = self->at;
     bool is_inline = values_at == UINT32_MAX;
     uint64_t rest = 0;
-    uint64_t words[PS_RECORD_WORDS];
+    uint64_t words[PS_LANE_RECORD_WORDS];
 
     values %= is_inline ? 3000 : UINT64_MAX;
     keys = keys + index < parts ? parts : keys;
     rest = header + keys + index - parts + (is_inline ? values : 0);
-    words[0] = ps_record_word((uint32_t)(PS_RECORD_FULL_HEAD + rest), header, PS_RECORD_MESSAGE);
+    words[0] =
+        ps_record_word((uint32_t)(PS_LANE_RECORD_FULL_HEAD + rest), header, PS_LANE_RECORD_MESSAGE);
     words[1] = keys;
     words[2] = index;
     words[3] = parts;
-    words[4] = is_inline ? PS_RECORD_INLINE_VALUES : values_at;
+    words[4] = is_inline ? PS_LANE_RECORD_INLINE_VALUES : values_at;
     words[5] = values;
     words[6] = room_at;
     words[7] = room;
@@ -142,7 +143,7 @@ static void write_message(world_t *self)
     }
     write_bytes(self, words, sizeof words);
     write_input(self, (size_t)rest);
-    self->at = from + ps_record_room(PS_RECORD_FULL_HEAD + rest);
+    self->at = from + ps_record_room(PS_LANE_RECORD_FULL_HEAD + rest);
     publish(self);
 }
 
@@ -266,13 +267,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (!self.input.failed && self.input.rest.size > 0) {
         switch (ps_cursor_u8(&self.input) % 6) {
         case 0:
-            write_record(&self, PS_RECORD_INLINE);
+            write_record(&self, PS_LANE_RECORD_INLINE);
             break;
         case 1:
             write_message(&self);
             break;
         case 2:
-            write_record(&self, PS_RECORD_PART);
+            write_record(&self, PS_LANE_RECORD_PART);
             break;
         case 3:
             write_input(&self, ps_cursor_u16(&self.input));

@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/transport/lane: connections on one host
+ *
+ * It is       Unix sockets and who may connect (door.h); a ring each way and an
+ *             arena in shared memory; the lanes of a port.
+ * It uses     threads; lib/protocol/session/assembly.h for messages in pieces;
+ *             lib/wire, lib/model/updaters/finite.h, lib/base.
+ * It ignores  ZeroMQ, and that a port has other connections:
+ *             lib/transport/sockets offers both as one.
+ * Start at    lane.h for an end, lane_meet.h for the handshake, lane_write.c and
+ *             lane_read.c for a message, lane_port.h for many lanes.
+ */
+/*
  * ps_lane - one end of a connection through shared memory
  *
  * What     Messages go through a ring in each direction. Large bodies of
@@ -22,9 +34,9 @@
 
 #include "base/map.h"
 #include "protocol/session/assembly.h"
-#include "transport/threads/fork.h"
 #include "transport/lane/lane_ring.h"
 #include "transport/lane/lane_share.h"
+#include "transport/threads/fork.h"
 
 #define PS_LANE_CONN (UINT64_C(1) << 40) /* lanes' conns are at least this */
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "transport/sockets/socket.h"
+#include "transport/threads/clock.h"
 
 #define MAGIC "psdlane" /* with its 0, 8 bytes */
 #define VERSION 1

@@ -10,7 +10,7 @@
 #ifndef PS_TRANSPORT_LANE_MEET_H
 #define PS_TRANSPORT_LANE_MEET_H
 
-#include "transport/sockets/door.h"
+#include "transport/lane/door.h"
 #include "transport/lane/lane_share.h"
 
 #define PS_LANE_PREFIX "lane://"

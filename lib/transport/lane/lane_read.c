@@ -72,7 +72,7 @@ static psd_status_t make_payload(ps_lane_t *self, ps_taken_t *taken, const ps_bo
     }
     if (ps_values_are_placed(&taken->head)) {
         payload = placed_payload(self, taken, body, room_size);
-    } else if (taken->head.kind == PS_RECORD_INLINE) {
+    } else if (taken->head.kind == PS_LANE_RECORD_INLINE) {
         payload = ps_payload_copy(body->keys, body->index, body->values);
     } else {
         payload = ps_payload_new(body->keys, body->index, body->values, taken->block, ps_free);
@@ -85,7 +85,7 @@ static psd_status_t make_payload(ps_lane_t *self, ps_taken_t *taken, const ps_bo
     }
     /* Trusted only for values that are checked again when they are applied. */
     payload->finite =
-        self->serves && payload->shared && (taken->head.flags & PS_RECORD_FINITE) != 0;
+        self->serves && payload->shared && (taken->head.flags & PS_LANE_RECORD_FINITE) != 0;
     *ret_payload = payload;
     return PSD_OK;
 }
@@ -100,8 +100,8 @@ static size_t frames_of(const ps_lane_t *self, const ps_taken_t *taken, ps_bytes
     ps_bytes_t values = {.data = NULL, .size = (size_t)head->values_size};
 
     ret_frames[0] = (ps_bytes_t){taken->header, head->header_size};
-    if (head->kind == PS_RECORD_INLINE) {
-        ret_frames[0].size = head->size - PS_RECORD_HEAD;
+    if (head->kind == PS_LANE_RECORD_INLINE) {
+        ret_frames[0].size = head->size - PS_LANE_RECORD_HEAD;
         return 1;
     }
     if (values.size > 0) {
@@ -154,7 +154,7 @@ static psd_status_t check_body(const ps_taken_t *taken, size_t n_frames, const p
 {
     size_t size = body->keys.size + body->index.size + body->values.size;
 
-    if (taken->head.kind == PS_RECORD_INLINE || n_frames > 1 || size == 0) {
+    if (taken->head.kind == PS_LANE_RECORD_INLINE || n_frames > 1 || size == 0) {
         return PSD_OK;
     }
     return psd_error_set(err, PSD_PROTO, "lane: header has %zu bytes of body; allowed: 0", size);
@@ -296,7 +296,7 @@ psd_status_t ps_lane_receive(ps_lane_t *self, bool *ret_got, ps_message_t *ret_m
         taken.block = NULL;
         rc = ps_lane_take(self, &taken, err);
         give_early(self);
-        if (rc == PSD_OK && taken.head.kind != PS_RECORD_PART) {
+        if (rc == PSD_OK && taken.head.kind != PS_LANE_RECORD_PART) {
             *ret_room = room_of(self, &taken.head);
             rc = read_message(self, &taken, ret_message, &payload, err);
             if (rc == PSD_OK) {

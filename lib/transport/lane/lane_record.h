@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_record - the format of a message in a ring
+ * ps_lane_record - the format of a message in a ring
  *
  * Shape    INLINE   8 bytes of head, header and body as in one frame
  *          PART     8 bytes of head, bytes of keys and index; more follow
@@ -15,17 +15,17 @@
 #include <stdint.h>
 
 typedef enum ps_lane_record_kind {
-    PS_RECORD_INLINE = 1,
-    PS_RECORD_PART = 2,
-    PS_RECORD_MESSAGE = 3
+    PS_LANE_RECORD_INLINE = 1,
+    PS_LANE_RECORD_PART = 2,
+    PS_LANE_RECORD_MESSAGE = 3
 } ps_lane_record_kind_t;
 
-#define PS_RECORD_HEAD 8  /* bytes of the first word */
-#define PS_RECORD_WORDS 8 /* of a MESSAGE's head */
-#define PS_RECORD_FULL_HEAD ((uint64_t)PS_RECORD_WORDS * 8)
-#define PS_RECORD_INLINE_VALUES UINT64_MAX /* values_at: after the header */
+#define PS_LANE_RECORD_HEAD 8  /* bytes of the first word */
+#define PS_LANE_RECORD_WORDS 8 /* of a MESSAGE's head */
+#define PS_LANE_RECORD_FULL_HEAD ((uint64_t)PS_LANE_RECORD_WORDS * 8)
+#define PS_LANE_RECORD_INLINE_VALUES UINT64_MAX /* values_at: after the header */
 
-#define PS_RECORD_FINITE                               \
+#define PS_LANE_RECORD_FINITE                          \
     1 /* flag of a MESSAGE: its writer saw that all of \
          its values are finite */
 

@@ -45,8 +45,8 @@ static psd_status_t check_message(ps_lane_t *self, const ps_record_head_t *head,
         head->parts_size != self->parts.size || head->parts_size > parts) {
         return broken(self, err, "size of keys and index", head->parts_size);
     }
-    *ret_rest = head->size - PS_RECORD_FULL_HEAD - head->header_size;
-    if (head->size < PS_RECORD_FULL_HEAD + head->header_size ||
+    *ret_rest = head->size - PS_LANE_RECORD_FULL_HEAD - head->header_size;
+    if (head->size < PS_LANE_RECORD_FULL_HEAD + head->header_size ||
         parts - head->parts_size > *ret_rest ||
         inline_values != *ret_rest - (parts - head->parts_size)) {
         return broken(self, err, "size of a record", head->size);
@@ -105,7 +105,7 @@ static psd_status_t take_message(ps_lane_t *self, const uint8_t *record, ps_take
     uint64_t rest = 0;
     psd_status_t rc = PSD_OK;
 
-    if (taken->head.size < PS_RECORD_FULL_HEAD) {
+    if (taken->head.size < PS_LANE_RECORD_FULL_HEAD) {
         return broken(self, err, "size of a record", taken->head.size);
     }
     load_head(record, &taken->head);
@@ -113,21 +113,21 @@ static psd_status_t take_message(ps_lane_t *self, const uint8_t *record, ps_take
     if (rc != PSD_OK) {
         return rc;
     }
-    memcpy(taken->header, record + PS_RECORD_FULL_HEAD, taken->head.header_size);
-    return copy_rest(self, taken, record + PS_RECORD_FULL_HEAD + taken->head.header_size, rest,
+    memcpy(taken->header, record + PS_LANE_RECORD_FULL_HEAD, taken->head.header_size);
+    return copy_rest(self, taken, record + PS_LANE_RECORD_FULL_HEAD + taken->head.header_size, rest,
                      err);
 }
 
 static psd_status_t take_part(ps_lane_t *self, const uint8_t *record, const ps_record_head_t *head,
                               psd_error_t *err)
 {
-    size_t size = head->size - PS_RECORD_HEAD;
+    size_t size = head->size - PS_LANE_RECORD_HEAD;
 
     if (size > self->args.assembly_bytes || self->parts.size > self->args.assembly_bytes - size) {
         return broken(self, err, "size of keys and index", self->parts.size + size);
     }
     /* Without this record the following ones make no sense. */
-    if (!ps_buffer_append(&self->parts, record + PS_RECORD_HEAD, size)) {
+    if (!ps_buffer_append(&self->parts, record + PS_LANE_RECORD_HEAD, size)) {
         return broken(self, err, "keys and index without memory", size);
     }
     return PSD_OK;
@@ -150,20 +150,20 @@ psd_status_t ps_lane_take(ps_lane_t *self, ps_taken_t *taken, psd_error_t *err)
                                .kind = (uint8_t)(word >> 48),
                                .flags = (uint8_t)(word >> 56)};
     taken->position = self->in.at;
-    if (head->size <= PS_RECORD_HEAD || ps_record_room(head->size) > waiting) {
+    if (head->size <= PS_LANE_RECORD_HEAD || ps_record_room(head->size) > waiting) {
         return broken(self, err, "size of a record", head->size);
     }
     switch (head->kind) {
-    case PS_RECORD_INLINE:
-        if (head->size - PS_RECORD_HEAD > sizeof taken->header) {
+    case PS_LANE_RECORD_INLINE:
+        if (head->size - PS_LANE_RECORD_HEAD > sizeof taken->header) {
             return broken(self, err, "size of a small record", head->size);
         }
-        memcpy(taken->header, record + PS_RECORD_HEAD, head->size - PS_RECORD_HEAD);
+        memcpy(taken->header, record + PS_LANE_RECORD_HEAD, head->size - PS_LANE_RECORD_HEAD);
         break;
-    case PS_RECORD_PART:
+    case PS_LANE_RECORD_PART:
         rc = take_part(self, record, head, err);
         break;
-    case PS_RECORD_MESSAGE:
+    case PS_LANE_RECORD_MESSAGE:
         rc = take_message(self, record, taken, err);
         break;
     default:

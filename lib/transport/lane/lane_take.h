@@ -17,12 +17,13 @@ void ps_taken_done(ps_taken_t *self);
 
 static inline bool ps_values_are_inline(const ps_record_head_t *head)
 {
-    return head->values_at == PS_RECORD_INLINE_VALUES;
+    return head->values_at == PS_LANE_RECORD_INLINE_VALUES;
 }
 
 static inline bool ps_values_are_placed(const ps_record_head_t *head)
 {
-    return head->kind == PS_RECORD_MESSAGE && head->values_size > 0 && !ps_values_are_inline(head);
+    return head->kind == PS_LANE_RECORD_MESSAGE && head->values_size > 0 &&
+           !ps_values_are_inline(head);
 }
 
 /* Takes the next record, which is there. Errors: PSD_PROTO: it cannot be, and

@@ -175,7 +175,7 @@ static ps_lane_written_t decide(ps_lane_t *self, ps_lane_item_t *item)
 static ps_lane_written_t write_plain(ps_lane_t *self, const ps_lane_item_t *item)
 {
     uint64_t body = parts_size(item) + values_size(item);
-    uint8_t *record = ps_ring_reserve(&self->out, PS_RECORD_HEAD + PS_HEADER_MAX + body);
+    uint8_t *record = ps_ring_reserve(&self->out, PS_LANE_RECORD_HEAD + PS_HEADER_MAX + body);
     const ps_payload_t *payload = item->payload;
     uint8_t *at = NULL;
     size_t header = 0;
@@ -184,8 +184,8 @@ static ps_lane_written_t write_plain(ps_lane_t *self, const ps_lane_item_t *item
     if (record == NULL) {
         return PS_LANE_LATER;
     }
-    header = ps_message_encode(item->message, record + PS_RECORD_HEAD);
-    at = record + PS_RECORD_HEAD + header;
+    header = ps_message_encode(item->message, record + PS_LANE_RECORD_HEAD);
+    at = record + PS_LANE_RECORD_HEAD + header;
     if (payload != NULL) {
         at = append(at, payload->keys);
         at = append(at, payload->index);
@@ -193,7 +193,7 @@ static ps_lane_written_t write_plain(ps_lane_t *self, const ps_lane_item_t *item
             at = append(at, payload->spans[i]);
         }
     }
-    word = ps_record_word((uint32_t)(at - record), (uint16_t)header, PS_RECORD_INLINE);
+    word = ps_record_word((uint32_t)(at - record), (uint16_t)header, PS_LANE_RECORD_INLINE);
     memcpy(record, &word, sizeof word);
     commit(self, (uint64_t)(at - record));
     return PS_LANE_WRITTEN;
@@ -205,15 +205,16 @@ static ps_lane_written_t write_parts(ps_lane_t *self, ps_lane_item_t *item)
     uint64_t most = most_inline(self);
 
     while (parts_size(item) - item->parts_sent > most) {
-        uint8_t *record = ps_ring_reserve(&self->out, PS_RECORD_HEAD + most);
-        uint64_t word = ps_record_word((uint32_t)(PS_RECORD_HEAD + most), 0, PS_RECORD_PART);
+        uint8_t *record = ps_ring_reserve(&self->out, PS_LANE_RECORD_HEAD + most);
+        uint64_t word =
+            ps_record_word((uint32_t)(PS_LANE_RECORD_HEAD + most), 0, PS_LANE_RECORD_PART);
 
         if (record == NULL) {
             return PS_LANE_LATER;
         }
-        (void)append_parts(record + PS_RECORD_HEAD, item, item->parts_sent, most);
+        (void)append_parts(record + PS_LANE_RECORD_HEAD, item, item->parts_sent, most);
         memcpy(record, &word, sizeof word);
-        commit(self, PS_RECORD_HEAD + most);
+        commit(self, PS_LANE_RECORD_HEAD + most);
         item->parts_sent += most;
     }
     return PS_LANE_WRITTEN;
@@ -259,7 +260,7 @@ static void place_piece(ps_lane_t *self, const ps_lane_item_t *item, ps_bytes_t 
     ps_type_t type = (ps_type_t)item->message->push.type;
     uint8_t *to = NULL;
 
-    head->values_at = PS_RECORD_INLINE_VALUES;
+    head->values_at = PS_LANE_RECORD_INLINE_VALUES;
     if (item->how == HOW_COPIED) {
         head->values_at = item->block_at + item->sent;
         to = self->share->arena + head->values_at;
@@ -267,7 +268,7 @@ static void place_piece(ps_lane_t *self, const ps_lane_item_t *item, ps_bytes_t 
         (void)ps_lane_share_holds(self->share, piece, &head->values_at);
     }
     if (item->checks) {
-        head->flags = copy_and_check(to, piece, type) ? PS_RECORD_FINITE : 0;
+        head->flags = copy_and_check(to, piece, type) ? PS_LANE_RECORD_FINITE : 0;
     } else if (to != NULL) {
         (void)append(to, piece);
     }
@@ -276,8 +277,8 @@ static void place_piece(ps_lane_t *self, const ps_lane_item_t *item, ps_bytes_t 
 /* The words of a MESSAGE's head, the first one last. */
 static void write_head(uint8_t *record, const ps_record_head_t *head)
 {
-    const uint64_t words[PS_RECORD_WORDS] = {
-        ps_record_word(head->size, head->header_size, PS_RECORD_MESSAGE) |
+    const uint64_t words[PS_LANE_RECORD_WORDS] = {
+        ps_record_word(head->size, head->header_size, PS_LANE_RECORD_MESSAGE) |
             ps_record_flags(head->flags),
         head->keys_size,
         head->index_size,
@@ -296,8 +297,8 @@ static ps_lane_written_t write_record(ps_lane_t *self, ps_lane_item_t *item,
 {
     bool is_first = message->kind != PS_KIND_CHUNK;
     uint64_t rest = is_first ? parts_size(item) - item->parts_sent : 0;
-    uint64_t need =
-        PS_RECORD_FULL_HEAD + PS_HEADER_MAX + rest + (item->how == HOW_INLINE ? piece.size : 0);
+    uint64_t need = PS_LANE_RECORD_FULL_HEAD + PS_HEADER_MAX + rest +
+                    (item->how == HOW_INLINE ? piece.size : 0);
     uint8_t *record = ps_ring_reserve(&self->out, need);
     uint8_t *at = NULL;
     ps_record_head_t head = {.values_size = piece.size};
@@ -306,8 +307,8 @@ static ps_lane_written_t write_record(ps_lane_t *self, ps_lane_item_t *item,
         return PS_LANE_LATER;
     }
     place_piece(self, item, piece, &head);
-    head.header_size = (uint16_t)ps_message_encode(message, record + PS_RECORD_FULL_HEAD);
-    at = record + PS_RECORD_FULL_HEAD + head.header_size;
+    head.header_size = (uint16_t)ps_message_encode(message, record + PS_LANE_RECORD_FULL_HEAD);
+    at = record + PS_LANE_RECORD_FULL_HEAD + head.header_size;
     if (is_first && item->payload != NULL) {
         head.index_size = is_coded(item) ? 0 : item->payload->index.size;
         head.keys_size = parts_size(item) - head.index_size;

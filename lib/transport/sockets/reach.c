@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "transport/sockets/door.h"
+#include "transport/lane/door.h"
 #include "transport/threads/thread.h"
 
 #define TCP "tcp://"

@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/transport/sockets: messages over tcp, ipc and lanes
+ *
+ * It is       Ports and links over ZeroMQ or a lane, with one interface; waiting
+ *             for several of them; why an endpoint does not answer.
+ * It uses     lane, threads, lib/protocol/session/assembly.h, lib/wire,
+ *             lib/base; czmq and zmq.
+ * It ignores  What a message means, sessions, retries.
+ * Start at    socket.h, then send.c, receive.c and wait.c. A transport to come
+ *             is one more room beside lane, and socket.c opens it.
+ */
+/*
  * ps_socket - sockets for messages and payloads
  *
  * What     A port (ROUTER) at the node or a link (DEALER) at the client, over
@@ -20,7 +31,8 @@
 #define PS_TRANSPORT_SOCKET_H
 
 #include "protocol/session/assembly.h"
-#include "transport/sockets/door.h"
+#include "transport/lane/door.h"
+#include "transport/threads/clock.h"
 
 typedef struct ps_context ps_context_t;
 typedef struct ps_socket ps_socket_t;
@@ -226,9 +238,4 @@ PSD_MUST_CHECK psd_status_t ps_socket_wait_beside(ps_socket_t *const *sockets, s
 /* Waits on this socket also end when fd is readable; it has no other effect. fd
  * is borrowed until the socket is closed. */
 void ps_socket_wake_by(ps_socket_t *self, int fd);
-
-/* The clock of everything: CLOCK_BOOTTIME in milliseconds. */
-uint64_t ps_now_ms(void);
-/* Random bytes of the kernel. Errors: PSD_IO. */
-PSD_MUST_CHECK psd_status_t ps_random(void *ret_bytes, size_t size, psd_error_t *err);
 #endif

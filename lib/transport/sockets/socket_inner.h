@@ -6,11 +6,11 @@
 #include <zmq.h>
 
 #include "base/map.h"
-#include "transport/sockets/batches.h"
 #include "transport/lane/lane_port.h"
+#include "transport/sockets/batches.h"
 #include "transport/sockets/port_conns.h"
 #include "transport/sockets/socket.h"
-#include "transport/lane/spin.h"
+#include "transport/threads/spin.h"
 
 /* A frame on its way in or out: what libzmq calls a message. */
 typedef zmq_msg_t ps_frame_t;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Time and randomness of the machine: the only two things that a shell reads
  * besides its sockets and files. */
-#include "transport/sockets/socket.h"
+#include "transport/threads/clock.h"
 
 #include <assert.h>
 #include <errno.h>

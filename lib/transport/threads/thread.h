@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/transport/threads: what the system lends a thread
+ *
+ * It is       Time and randomness, threads without signals, forks, how long a
+ *             wait spins, and the page in which each thread shows that it makes
+ *             progress.
+ * It uses     lib/base.
+ * It ignores  Sockets, messages, and what a thread does in its turn.
+ * Start at    clock.h and thread.h; turns.h for the page, turns_look.h for its
+ *             readers.
+ */
+/*
  * ps_thread - a library's threads, and condition waits with a timeout
  *
  * What     Signals belong to the program: a thread that starts here blocks all

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Doors have the mode that they shall have, and say whom they let in. */
-#include "transport/sockets/door.h"
+#include "transport/lane/door.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

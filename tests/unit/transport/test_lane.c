@@ -458,8 +458,8 @@ Test(lane, copied_values_are_looked_at_whatever_is_said_of_them)
     uint8_t header[PS_HEADER_MAX];
     size_t size = ps_message_encode(&message, header);
     uint64_t word =
-        ps_record_word((uint32_t)(8 + size + sizeof nan), (uint16_t)size, PS_RECORD_INLINE) |
-        ps_record_flags(PS_RECORD_FINITE);
+        ps_record_word((uint32_t)(8 + size + sizeof nan), (uint16_t)size, PS_LANE_RECORD_INLINE) |
+        ps_record_flags(PS_LANE_RECORD_FINITE);
     uint8_t *record = NULL;
     bool got = false;
 

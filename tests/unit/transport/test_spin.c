@@ -2,7 +2,7 @@
 /* ps_spin: how long is looked for, and when not at all. */
 #include <criterion/criterion.h>
 
-#include "transport/lane/spin.h"
+#include "transport/threads/spin.h"
 
 #define MOST_US 100
 #define LONGEST_US (PS_SPIN_LONGER * MOST_US)

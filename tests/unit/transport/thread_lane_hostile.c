@@ -34,7 +34,7 @@ static void write_record(uint8_t *at, ps_rng_t *rng)
 
     write_word(at, ps_record_word((uint32_t)size, (uint16_t)ps_rng_below(rng, 200),
                                   (ps_lane_record_kind_t)(1 + ps_rng_below(rng, 3))));
-    for (int i = 1; i < PS_RECORD_WORDS; i++) {
+    for (int i = 1; i < PS_LANE_RECORD_WORDS; i++) {
         uint64_t dice = ps_rng_u64(rng);
 
         write_word(at + 8 * i, dice % 3 == 0 ? dice : dice % 3 == 1 ? dice % (1 << 20) : 0);
@@ -256,12 +256,12 @@ static bool body_in_a_header_is_refused(void)
     CHECK(record != NULL);
     memset(record, 0, 1024);
     push.push.rows = PS_ROWS_RANGE;
-    size = ps_message_encode(&push, record + PS_RECORD_FULL_HEAD);
+    size = ps_message_encode(&push, record + PS_LANE_RECORD_FULL_HEAD);
     size += 32 * sizeof(float);
-    word =
-        ps_record_word((uint32_t)(PS_RECORD_FULL_HEAD + size), (uint16_t)size, PS_RECORD_MESSAGE);
+    word = ps_record_word((uint32_t)(PS_LANE_RECORD_FULL_HEAD + size), (uint16_t)size,
+                          PS_LANE_RECORD_MESSAGE);
     memcpy(record, &word, sizeof word);
-    ps_ring_commit(&lane->out, ps_record_room(PS_RECORD_FULL_HEAD + size));
+    ps_ring_commit(&lane->out, ps_record_room(PS_LANE_RECORD_FULL_HEAD + size));
     lane->wrote = true;
     CHECK_ERROR(lane_kit_receive(kit.port, kit.link, &got, kit.err), PSD_PROTO,
                 "lane: header has 128 bytes of body; allowed: 0", kit.err);
@@ -289,14 +289,14 @@ static bool pieces_without_end_keep_nobody(void)
     CHECK(ok);
     lane = kit.link->lane;
     for (;;) {
-        uint64_t word = ps_record_word(PS_RECORD_HEAD + 1, 0, PS_RECORD_PART);
-        uint8_t *record = ps_ring_reserve(&lane->out, PS_RECORD_HEAD + 1);
+        uint64_t word = ps_record_word(PS_LANE_RECORD_HEAD + 1, 0, PS_LANE_RECORD_PART);
+        uint8_t *record = ps_ring_reserve(&lane->out, PS_LANE_RECORD_HEAD + 1);
 
         if (record == NULL) {
             break;
         }
         memcpy(record, &word, sizeof word);
-        ps_ring_commit(&lane->out, ps_record_room(PS_RECORD_HEAD + 1));
+        ps_ring_commit(&lane->out, ps_record_room(PS_LANE_RECORD_HEAD + 1));
     }
     CHECK_OK(ps_socket_receive(kit.port, &got_one, &got.conn, &got.message, &got.payload, &got.room,
                                kit.err),

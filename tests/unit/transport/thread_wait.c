@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "support/check.h"
 #include "transport/sockets/socket.h"
-#include "transport/lane/spin.h"
+#include "transport/threads/spin.h"
 
 #define PATIENCE_MS 60000
 #define ROUNDS 1000

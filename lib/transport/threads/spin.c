@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decides when to go on spinning. */
-#include "transport/lane/spin.h"
+#include "transport/threads/spin.h"
 
 #include <sched.h>
 #include <sys/resource.h>

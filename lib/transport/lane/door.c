@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sockets with a file, its mode, and the groups of users that connect. */
-#include "transport/sockets/door.h"
+#include "transport/lane/door.h"
 
 #include <errno.h>
 #include <grp.h>
