@@ -21,7 +21,7 @@
 #ifndef PS_WIRE_FILTER_H
 #define PS_WIRE_FILTER_H
 
-#include "wire/messages/pack.h"
+#include "wire/filters/pack.h"
 #include "wire/filters/quant.h"
 
 typedef enum ps_thin {

@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/wire/filters: bodies of messages in fewer bytes
+ *
+ * It is       Filters as text, and a coder for each connection: known lists of
+ *             keys, differences of keys, rounded values, LZ4 and zstd.
+ * It uses     messages, for slices and bodies; lib/base; lz4 and zstd in pack.c.
+ * It ignores  Which table or call asks for a filter, and connections. Filters
+ *             that drop values act before (lib/client/slices).
+ * Start at    filter.h for the words, filter_encode.c and filter_decode.c for a
+ *             body, quant.h and pack.h for its parts.
+ */
+/*
  * ps_coder - encodes and decodes message bodies with filters
  *
  * What     A coded body (PS_FLAG_CODED) holds keys, index and values, each
  *          encoded as the filter asks if that saves bytes. Its head:
- *            0  keys_as u8    0 RAW, 1 DELTA (wire/messages/keys.h)
+ *            0  keys_as u8    0 RAW, 1 DELTA (wire/filters/keys.h)
  *            1  values_as u8  ps_values_as_t (wire/filters/quant.h)
- *            2  pack u8       ps_pack_t (wire/messages/pack.h)
+ *            2  pack u8       ps_pack_t (wire/filters/pack.h)
  *            3  packed u8     packed parts: 1 keys, 2 index, 4 values
  *            4  zero u32
  *            8  sizes u64 of keys, index and values as stored

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/cursor.h"
 #include "wire/filters/filter_inner.h"
-#include "wire/messages/keys.h"
+#include "wire/filters/keys.h"
 #include "wire/messages/message_body.h"
 
 /* The owner of a plain payload: its source, and the decoded parts. */

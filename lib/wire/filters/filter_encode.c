@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Encodes bodies: encodes each part as asked, then packs it. A part that did
  * not get smaller stays plain. */
-#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "wire/filters/filter_inner.h"
-#include "wire/messages/keys.h"
+#include "wire/filters/keys.h"
 
 #define KEEP_MAX                                                 \
     ((size_t)8 << 20) /* bytes of a buffer kept for the next one \

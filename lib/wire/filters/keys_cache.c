@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/cursor.h"
 #include "base/map.h"
-#include "wire/messages/keys.h"
+#include "wire/filters/keys.h"
 
 typedef struct entry {
     TAILQ_ENTRY(entry) by_use;

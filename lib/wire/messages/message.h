@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/wire/messages: messages and documents as bytes
+ *
+ * It is       The data messages and their bodies, batches of small ones, routes,
+ *             JSON documents of the control port, the numbers of formats.
+ * It uses     lib/base; jansson in doc.c and its parts.
+ * It ignores  Records, filters, sockets, and what a message does to its
+ *             receiver.
+ * Start at    message.h for the lists of fields, message_check.c and
+ *             message_body.c for what is accepted, doc.h for documents.
+ */
+/*
  * ps_message - the data messages between a client and a shard, or two shards
  *
  * What     One X-macro list per message makes struct, size, encode and decode.
@@ -201,6 +212,11 @@ typedef enum ps_read_op {
     X(u32, shard)            /* the receiving shard of that node */ \
     X(u64, from_incarnation) /* of the sending node … */          \
     X(u32, from_shard)       /* … and its shard */
+
+/* Of every record (wire/records/record.h): its size is a multiple of ALIGN, and
+ * HEAD at least. */
+#define PS_RECORD_HEAD 136
+#define PS_RECORD_ALIGN 8
 
 /* The primary's records, in order. Without records, it asks whether the copy is
  * complete. The body holds them one after the other, as wire/records/record.h

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 
 #include "base/cursor.h"
-#include "wire/records/record.h"
 
 #define ROUTE_SIZE_MIN 26         /* a ps_route entry with both texts empty */
 #define ROUTE_SIZE_MAX (26 + 510) /* … and with both as long as they can be */

@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/wire/records: a change of a partition as bytes
+ *
+ * It is       One record: its kinds, its fields, its checksum. Copies, logs and
+ *             checkpoints carry the same bytes.
+ * It uses     messages (a PUSH record allows what a PUSH message allows),
+ *             lib/base.
+ * It ignores  What a record does to rows (lib/protocol/partition), and the files
+ *             that hold it (lib/storage/log).
+ * Start at    record.h for kinds and fields, record_read.c for what is checked.
+ */
+/*
  * ps_record - one numbered change of a partition, and its bytes
  *
  * What     A partition's state is its first state with all records applied in
@@ -23,9 +34,7 @@
 #include "wire/messages/row_op.h"
 
 #define PS_RECORD_MAGIC UINT32_C(0x01527370) /* "psR", version 1 */
-#define PS_RECORD_HEAD 136                   /* bytes in front of the keys */
-#define PS_RECORD_ALIGN 8
-#define PS_RECORD_MAX (UINT32_MAX - 7) /* bytes of the largest record */
+#define PS_RECORD_MAX (UINT32_MAX - 7)       /* bytes of the largest record */
 
 typedef enum ps_record_kind {
     PS_RECORD_PUSH = 1,    /* slice and payload; applied now or when the clock

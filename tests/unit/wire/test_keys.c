@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire/messages/keys.h: ascending lists as differences. */
-#include "wire/messages/keys.h"
+/* wire/filters/keys.h: ascending lists as differences. */
+#include "wire/filters/keys.h"
 
 #include <criterion/criterion.h>
 

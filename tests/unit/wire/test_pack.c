@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire/messages/pack.h: bytes through LZ4 and zstd. */
-#include "wire/messages/pack.h"
+/* wire/filters/pack.h: bytes through LZ4 and zstd. */
+#include "wire/filters/pack.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

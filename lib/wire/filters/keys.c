@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of keys as differences, eight at a time where they are small. */
-#include "wire/messages/keys.h"
+#include "wire/filters/keys.h"
 
 #include <inttypes.h>
 

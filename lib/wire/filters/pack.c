@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The only file of the data plane that sees LZ4 and zstd. */
-#include "wire/messages/pack.h"
+#include "wire/filters/pack.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <lz4.h>
 #include <zstd.h>
