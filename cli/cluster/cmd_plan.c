@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "cli/output/json_text.h"
-#include "model/tables/plan.h"
+#include "model/store/plan.h"
 #include "model/rows/row_index.h"
 
 /* Row slices of a table without a number of its own;

@@ -6,7 +6,6 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
-#include "model/updaters/fold.h"
 #include "model/tables/partition.h"
 
 static uint32_t row_slices(const ps_table_spec_t *spec)

@@ -5,10 +5,10 @@
 #include <assert.h>
 
 #include "base/alloc.h"
-#include "model/updaters/init.h"
-#include "model/store/push.h"
+#include "model/rows/push.h"
 #include "model/rows/row_head.h"
 #include "model/rows/row_walk.h"
+#include "model/updaters/init.h"
 
 static ps_row_t dense_row_at(const ps_indexed_rows_t *self, uint8_t *values)
 {

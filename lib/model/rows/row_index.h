@@ -23,7 +23,6 @@
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "base/prefetch.h"
-#include "model/updaters/fold.h"
 #include "model/rows/slab.h"
 
 #define PS_ROW_NONE UINT32_MAX                    /* no row's number */

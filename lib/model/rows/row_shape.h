@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room lib/model/rows: rows in memory
+ *
+ * It is       Two layouts of rows (array_rows.h, indexed_rows.h) and their
+ *             parts: pages, slabs, an index of keys, sparse rows; deltas applied
+ *             to them (push.h), and rows handed to a copy.
+ * It uses     updaters, tables, lib/base.
+ * It ignores  Checks, replies, partial stores, images: it trusts its caller.
+ * Start at    row_shape.h, array_rows.h, indexed_rows.h.
+ */
 /* ps_row_shape - the properties that all rows of a partition share, as the
  * numbers that the layouts use */
 #ifndef PS_MODEL_ROW_SHAPE_H

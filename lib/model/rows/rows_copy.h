@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How each of the two layouts hands out and takes in rows; store_copy.h
- * describes the bytes. For store_copy.c only. */
+ * describes the bytes. For store_copy.c. */
 #ifndef PS_MODEL_ROWS_COPY_H
 #define PS_MODEL_ROWS_COPY_H
 
-#include "model/store/store_impl.h"
+#include "model/rows/array_rows.h"
+#include "model/rows/indexed_rows.h"
 
 #define PS_PIECE_HEAD 32 /* bytes in front of the rows */
 

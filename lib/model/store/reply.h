@@ -37,20 +37,6 @@ typedef struct ps_gather {
     const uint64_t *since; /* only rows of later versions; NULL: all */
 } ps_gather_t;
 
-/* Gathers the n rows of these keys, which the reply names; columns as in
- * `gather`. */
-PSD_MUST_CHECK psd_status_t ps_store_gather_keys(ps_store_t *self, const ps_gather_t *gather,
-                                                 const uint64_t *keys, size_t n,
-                                                 ps_slice_t *ret_slice, ps_payload_t **ret_payload,
-                                                 psd_error_t *err);
-/* The most rows that fit into gather->max_bytes, at least one. */
-size_t ps_store_gather_limit(const ps_store_t *self, const ps_gather_t *gather);
-/* Gathers a range of rows: the rows present in a scattered store, or the
- * changed rows. */
-PSD_MUST_CHECK psd_status_t ps_store_gather_range(ps_store_t *self, const ps_gather_t *gather,
-                                                  ps_slice_t *ret_slice, ps_payload_t **ret_payload,
-                                                  uint64_t *ret_done, psd_error_t *err);
-
 /* Gathers a SPARSE reply; want has the table's type. */
 PSD_MUST_CHECK psd_status_t ps_store_gather_sparse(ps_store_t *self, const ps_gather_t *gather,
                                                    ps_slice_t *ret_slice,

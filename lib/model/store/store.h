@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/model/store: the rows of a partition and what can be done to them
+ *
+ * It is       One interface over both layouts: checks, pushes, pulls, changes in
+ *             place, measures, images for checkpoints, pieces for copies, and
+ *             the memory that all of it takes.
+ * It uses     rows, updaters, tables, lib/base.
+ * It ignores  Clients, clocks, records, and who asks.
+ * Start at    store.h, store_impl.h for the struct; store_check.c, store_push.c,
+ *             store_gather.c for a push and a pull.
+ */
+/*
  * ps_store - the rows of one partition
  *
  * What     One interface for two layouts. RANGE keys with dense rows: one

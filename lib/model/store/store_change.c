@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes of rows that are not pushes: their values, not their states. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "model/rows/image.h"
-#include "model/store/op_rows.h"
-#include "model/updaters/ops_loops.h"
 #include "model/rows/row_head.h"
 #include "model/rows/row_pieces.h"
+#include "model/store/image.h"
+#include "model/store/op_rows.h"
+#include "model/updaters/ops_loops.h"
 
 typedef struct work {
     ps_store_t *store;

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "model/rows/rows_copy.h"
+#include "model/store/store_impl.h"
 
 enum { LAYOUT_ARRAY = 1, LAYOUT_DENSE = 2, LAYOUT_MIXED = 3 };
 

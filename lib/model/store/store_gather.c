@@ -4,11 +4,45 @@
 #include "model/store/store.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "model/rows/present_rows.h"
+#include "model/store/present_rows.h"
 #include "model/store/reply.h"
+#include "model/store/store_ops.h"
+
+bool ps_reply_init(ps_reply_t *self, ps_room_t room)
+{
+    bool fits = self->values_size > 0 && self->values_size <= room.size;
+    uint8_t *bytes = NULL;
+
+    self->payload =
+        ps_payload_room(self->keys_size, self->index_size, fits ? 0 : self->values_size, &bytes);
+    if (self->payload == NULL) {
+        return false;
+    }
+    self->keys = bytes;
+    self->index = self->keys + self->keys_size;
+    self->values = self->index + self->index_size;
+    if (fits) {
+        self->values = room.data;
+        self->payload->span = (ps_bytes_t){room.data, self->values_size};
+        self->payload->spans = &self->payload->span;
+        self->payload->n_spans = 1;
+    }
+    return true;
+}
+
+void ps_reply_done(ps_reply_t *self)
+{
+    ps_payload_destroy(&self->payload);
+}
+
+psd_status_t ps_reply_no_memory(uint64_t n_rows, psd_error_t *err)
+{
+    return psd_error_set(err, PSD_NOMEM, "no memory to read %" PRIu64 " rows", n_rows);
+}
 
 /* Bytes that each row adds to a dense reply, and bytes that all rows share. */
 static void dense_costs(const ps_store_t *self, const ps_slice_t *want, bool with_keys,
@@ -87,7 +121,8 @@ static psd_status_t gather_named(ps_store_t *self, const ps_gather_t *gather, ps
     return rc;
 }
 
-size_t ps_store_gather_limit(const ps_store_t *self, const ps_gather_t *gather)
+/* The most rows that fit into gather->max_bytes, at least one. */
+static size_t gather_limit(const ps_store_t *self, const ps_gather_t *gather)
 {
     size_t row = PS_KEY_BYTES + PS_COUNT_BYTES;
     size_t shared = 0;
@@ -98,9 +133,11 @@ size_t ps_store_gather_limit(const ps_store_t *self, const ps_gather_t *gather)
     return rows_that_fit(gather->max_bytes, shared, row, SIZE_MAX);
 }
 
-psd_status_t ps_store_gather_keys(ps_store_t *self, const ps_gather_t *gather, const uint64_t *keys,
-                                  size_t n, ps_slice_t *ret_slice, ps_payload_t **ret_payload,
-                                  psd_error_t *err)
+/* Gathers the n rows of these keys, which the reply names; columns as in
+ * `gather`. */
+static psd_status_t gather_keys(ps_store_t *self, const ps_gather_t *gather, const uint64_t *keys,
+                                size_t n, ps_slice_t *ret_slice, ps_payload_t **ret_payload,
+                                psd_error_t *err)
 {
     ps_gather_t named = *gather;
     ps_payload_t names = {.keys = {(const uint8_t *)keys, n * PS_KEY_BYTES}};
@@ -116,10 +153,10 @@ psd_status_t ps_store_gather_keys(ps_store_t *self, const ps_gather_t *gather, c
     return gather_named(self, &named, ret_slice, ret_payload, err);
 }
 
-/* Finds the keys, then gathers them as a list. */
-psd_status_t ps_store_gather_range(ps_store_t *self, const ps_gather_t *gather,
-                                   ps_slice_t *ret_slice, ps_payload_t **ret_payload,
-                                   uint64_t *ret_done, psd_error_t *err)
+/* Gathers a range of rows: the rows present in a scattered store, or the
+ * changed rows. */
+static psd_status_t gather_range(ps_store_t *self, const ps_gather_t *gather, ps_slice_t *ret_slice,
+                                 ps_payload_t **ret_payload, uint64_t *ret_done, psd_error_t *err)
 {
     PSD_AUTO(ps_present_rows_done) ps_present_rows_t present = {0};
     const ps_slice_t *want = &gather->want;
@@ -127,10 +164,10 @@ psd_status_t ps_store_gather_range(ps_store_t *self, const ps_gather_t *gather,
 
     /* sorts no more keys than can fit */
     if (!ps_present_rows_find(self, want->first_row, want->n_rows, gather->since,
-                              ps_store_gather_limit(self, gather), &present)) {
+                              gather_limit(self, gather), &present)) {
         return ps_reply_no_memory(want->n_rows, err);
     }
-    rc = ps_store_gather_keys(self, gather, present.keys, present.n, ret_slice, ret_payload, err);
+    rc = gather_keys(self, gather, present.keys, present.n, ret_slice, ret_payload, err);
     if (rc != PSD_OK) {
         return rc;
     }
@@ -149,11 +186,107 @@ psd_status_t ps_store_gather(ps_store_t *self, const ps_slice_t *want, const ps_
     psd_status_t rc = PSD_OK;
 
     if (want->rows == PS_ROWS_RANGE && want->n_rows > 0 && ps_store_is_scattered(self)) {
-        return ps_store_gather_range(self, &gather, ret_slice, ret_payload, ret_done, err);
+        return gather_range(self, &gather, ret_slice, ret_payload, ret_done, err);
     }
     rc = gather_named(self, &gather, ret_slice, ret_payload, err);
     if (rc == PSD_OK) {
         *ret_done = ret_slice->n_rows;
     }
     return rc;
+}
+
+/* ---- versions of rows, and changed rows ---- */
+
+bool ps_store_has_versions(const ps_store_t *self)
+{
+    return self->spec.versions;
+}
+
+void ps_store_stamp(ps_store_t *self, uint64_t version)
+{
+    self->version = version;
+}
+
+/* Changed rows of a list: their keys, and their places in the list. */
+typedef struct changed {
+    uint64_t *keys;   /* owned */
+    uint64_t *places; /* owned */
+    size_t n;
+    size_t keys_capacity;
+    size_t places_capacity;
+} changed_t;
+
+static void changed_done(changed_t *self)
+{
+    ps_free(self->keys);
+    ps_free(self->places);
+}
+
+static bool append(changed_t *self, uint64_t key, uint64_t place)
+{
+    if (!ps_grow(&self->keys, &self->keys_capacity, self->n + 1, sizeof key) ||
+        !ps_grow(&self->places, &self->places_capacity, self->n + 1, sizeof place)) {
+        return false;
+    }
+    self->keys[self->n] = key;
+    self->places[self->n] = place;
+    self->n++;
+    return true;
+}
+
+/* Finds at most `limit` of them; *ret_done: rows of the list looked at. */
+static bool find_changed(ps_store_t *self, const ps_gather_t *gather, size_t limit, changed_t *ret,
+                         uint64_t *ret_done)
+{
+    const ps_slice_t *want = &gather->want;
+    ps_store_walk_t walk;
+    uint64_t i = 0;
+
+    ps_store_walk_begin(&walk, self, want, gather->rows, want->n_rows, PS_NEED_HEAD);
+    for (; i < want->n_rows && ret->n < limit; i++) {
+        uint64_t key = ps_slice_row(want, gather->rows, i);
+        const uint8_t *at = ps_store_walk_at(&walk, i);
+        uint64_t version = 0;
+
+        if (self->is_array) {
+            version = ps_array_rows_version(&self->array, key);
+        } else if (at != NULL) {
+            version = ps_indexed_row_version(&self->indexed, at);
+        }
+        if (version > *gather->since && !append(ret, key, i)) {
+            return false;
+        }
+    }
+    *ret_done = i;
+    return true;
+}
+
+static psd_status_t gather_list(ps_store_t *self, const ps_gather_t *gather, ps_slice_t *ret_slice,
+                                ps_payload_t **ret_payload, uint64_t *ret_done, psd_error_t *err)
+{
+    PSD_AUTO(changed_done) changed_t changed = {.keys = NULL};
+    uint64_t n_done = 0;
+    psd_status_t rc = PSD_OK;
+
+    if (!find_changed(self, gather, gather_limit(self, gather), &changed, &n_done)) {
+        return ps_reply_no_memory(gather->want.n_rows, err);
+    }
+    rc = gather_keys(self, gather, changed.keys, changed.n, ret_slice, ret_payload, err);
+    if (rc == PSD_OK) {
+        *ret_done = ret_slice->n_rows < changed.n ? changed.places[ret_slice->n_rows] : n_done;
+    }
+    return rc;
+}
+
+psd_status_t ps_store_gather_since(ps_store_t *self, const ps_slice_t *want,
+                                   const ps_payload_t *rows, uint64_t since, size_t max_bytes,
+                                   ps_slice_t *ret_slice, ps_payload_t **ret_payload,
+                                   uint64_t *ret_done, psd_error_t *err)
+{
+    ps_gather_t gather = {.want = *want, .rows = rows, .max_bytes = max_bytes, .since = &since};
+
+    if (want->rows == PS_ROWS_RANGE && want->n_rows > 0) {
+        return gather_range(self, &gather, ret_slice, ret_payload, ret_done, err);
+    }
+    return gather_list(self, &gather, ret_slice, ret_payload, ret_done, err);
 }

@@ -80,4 +80,19 @@ static inline uint8_t *ps_store_walk_at(ps_store_walk_t *self, uint64_t i)
  * reads as its first values, or is in an array. */
 void ps_store_read(ps_store_t *self, uint64_t row, uint8_t *at, ps_columns_t columns, size_t n,
                    uint8_t *ret_values);
+
+/* A row as stored, or made of its first values. */
+typedef void ps_row_fn_t(void *context, uint64_t key, const ps_row_t *row);
+/* The row of a key: stored, or (when first values are not zero) written into
+ * `first`, room for a row. False: the row is all zeros. */
+bool ps_store_row(ps_store_t *self, uint64_t key, uint8_t *first, ps_row_t *ret_row);
+/* True when a change was applied to this row of HASH keys. */
+bool ps_store_row_is_present(const ps_store_t *self, uint64_t key);
+/* Shows the rows of a checked DENSE want in its order, up to max_values values
+ * but at least one row; leaves out rows of zeros only. *ret_done as
+ * ps_store_gather. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_store_visit(ps_store_t *self, const ps_slice_t *want,
+                                           const ps_payload_t *rows, uint64_t max_values,
+                                           ps_row_fn_t *visit, void *context, uint64_t *ret_done,
+                                           psd_error_t *err);
 #endif

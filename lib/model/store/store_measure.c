@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums over rows in place. */
 #include "base/alloc.h"
-#include "model/updaters/ops_loops.h"
 #include "model/rows/row_pieces.h"
+#include "model/store/store_impl.h"
 #include "model/store/store_ops.h"
+#include "model/updaters/ops_loops.h"
 
 /* The state of one measurement. */
 typedef struct work {

@@ -5,10 +5,10 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
-#include "model/updaters/finite.h"
-#include "model/rows/image.h"
-#include "model/store/push.h"
+#include "model/rows/push.h"
+#include "model/store/image.h"
 #include "model/store/store_impl.h"
+#include "model/updaters/finite.h"
 
 #define GROUP 32 /* rows found, then worked on */
 

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
-#include "model/rows/image.h"
 #include "model/rows/row_head.h"
+#include "model/store/image.h"
 
 /* A part of a piece, and the destination of its rows. */
 typedef struct part {

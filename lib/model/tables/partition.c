@@ -5,7 +5,6 @@
 #include <assert.h>
 
 #include "base/hash.h"
-#include "model/updaters/fold.h"
 
 /* n things cut into `slices` runs, the first n % slices one longer. */
 static uint64_t cut_first(uint64_t n, uint64_t slices, uint64_t slice)

@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/model/tables: what a table is
+ *
+ * It is       The spec of a table as a value and as text, the list of updaters,
+ *             which rows and columns a partition holds.
+ * It uses     lib/base.
+ * It ignores  Rows, loops, memory, and where partitions are. updaters checks a
+ *             spec (table_check.c).
+ * Start at    table.h, updaters.def, partition.h.
+ */
+/*
  * ps_table_spec - the definition of a table: the words of `table create`,
  * checked
  *

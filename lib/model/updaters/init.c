@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "base/hash.h"
 #include "base/rng.h"
 #include "model/updaters/exact_math.h"
-#include "model/updaters/fold.h"
 
 /* The four words of a cell make two 64-bit numbers. */
 typedef struct cell_bits {

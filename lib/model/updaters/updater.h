@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/model/updaters: how a delta changes values
+ *
+ * It is       The rules of updaters.def and of plug-ins, first values, the loops
+ *             over values for several instruction sets, the checks of a spec.
+ * It uses     tables, lib/base.
+ * It ignores  Where values lie and which rows there are: it gets pointers and
+ *             counts.
+ * Start at    updater.h, then loops.h and loops_body.c; init.h for first values.
+ */
+/*
  * ps_updater - the server-side rules that merge a delta into values
  *
  * What     model/tables/updaters.def defines each rule; a plug-in's functions

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/tables/plan.h: what a plan says is what a real store then needs. */
+/* model/store/plan.h: what a plan says is what a real store then needs. */
 #include "unit/model/store_kit.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-#include "model/tables/plan.h"
+#include "model/store/plan.h"
 #include "support/fail_alloc.h"
 
 #define BATCH 500

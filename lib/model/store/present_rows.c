@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The least keys of a range: a heap with the greatest on top, which a lesser
  * key replaces; sorted in its place at the end. */
-#include "model/rows/present_rows.h"
+#include "model/store/present_rows.h"
 
 #include <string.h>
 

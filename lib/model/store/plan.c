@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A sample of a table, filled and scaled up. */
-#include "model/tables/plan.h"
+#include "model/store/plan.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Applies deltas in the order of their rows, as many at once as are
  * contiguous. */
-#include "model/store/push.h"
+#include "model/rows/push.h"
 
 #include <assert.h>
 

@@ -37,10 +37,4 @@ typedef struct ps_image {
 void ps_image_before_push(ps_store_t *self, const ps_slice_t *slice, const ps_payload_t *payload);
 void ps_image_before_change(ps_store_t *self, const ps_slice_t *slice, const ps_payload_t *payload,
                             const ps_row_change_t *change);
-/* image_rows.c: appends the rows of places [from, end) that belong to the
- * image. false: no memory. */
-PSD_MUST_CHECK bool ps_image_add_rows(ps_store_t *self, uint64_t from, uint64_t end,
-                                      ps_buffer_t *to);
-/* Approximate bytes of a unit in memory. */
-size_t ps_image_row_bytes(const ps_store_t *self);
 #endif
