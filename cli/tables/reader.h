@@ -14,7 +14,7 @@
 
 #include "cli/tables/file_format.h"
 #include "cli/output/progress.h"
-#include "data/formats/cells.h"
+#include "data/text/cells.h"
 #include "data/streams/source.h"
 
 typedef struct ps_reader {

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "client/requests/table.h"
-#include "data/formats/cells.h"
+#include "data/text/cells.h"
 #include "data/streams/source.h"
 #include "train/train_state.h"
 

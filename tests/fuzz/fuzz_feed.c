@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "data/feed/feed.h"
+#include "data/formats/feed.h"
 #include "data/streams/samples.h"
 
 #define BATCH 16

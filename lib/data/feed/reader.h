@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/data/feed: what a program holds
+ *
+ * It is       Readers with their inputs, blocks and parse cache; the writer; the
+ *             localizer with its sketch, its sort and its threads; summaries.
+ * It uses     formats, sinks, text, streams, lib/model/rows/pages.h,
+ *             lib/transport/threads, lib/base.
+ * It ignores  How any one format looks.
+ * Start at    reader.c and writer.c, then localizer.c.
+ */
+/*
  * psd_reader - what a reader knows, for the files that it is made of
  *
  * Owner    the reader owns what is marked so
@@ -8,10 +18,10 @@
 #ifndef PS_DATA_READER_H
 #define PS_DATA_READER_H
 
-#include "data/feed/feed.h"
 #include "data/feed/inputs.h"
 #include "data/feed/parse_cache.h"
 #include "data/feed/reader_options.h"
+#include "data/formats/feed.h"
 
 struct psd_reader {
     unsigned n_forks; /* before it was opened */

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "data/formats/number.h"
 #include "data/streams/window.h"
+#include "data/text/number.h"
 
 #define LOOK_LINES 1000
 #define LOOK_BYTES ((size_t)4 << 20)

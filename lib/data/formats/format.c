@@ -2,12 +2,10 @@
 /* The formats by their names, and what they share. */
 #include "data/formats/format.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
-#include "data/feed/feed.h"
-#include "data/formats/number.h"
+#include "data/formats/feed.h"
+#include "data/text/number.h"
 
 #define WORD_SHOWN 24
 #define NAMES_SIZE 160
@@ -135,17 +133,6 @@ const ps_sample_format_t *ps_sample_format_know(const char *path, const uint8_t 
     return NULL;
 }
 
-psd_labels_t ps_sample_label_kind(float label)
-{
-    if (isnan(label)) {
-        return PSD_LABELS_NONE;
-    }
-    if (label == 1 || label == -1) {
-        return PSD_LABELS_BINARY;
-    }
-    return label == truncf(label) ? PSD_LABELS_CLASS : PSD_LABELS_REAL;
-}
-
 ps_line_t ps_text_line(ps_line_t text, size_t *at_p)
 {
     ps_line_t line = {0};
@@ -160,11 +147,6 @@ ps_line_t ps_text_line(ps_line_t text, size_t *at_p)
     line.first = text.first && *at_p == 0;
     *at_p += line.size + 1;
     return line;
-}
-
-psd_status_t ps_sample_no_memory(size_t size, psd_error_t *err)
-{
-    return psd_error_set(err, PSD_NOMEM, "no memory for a sample of %zu bytes", size);
 }
 
 bool ps_sample_print_f32(ps_buffer_t *out, float value)
@@ -182,17 +164,6 @@ bool ps_sample_print_f32(ps_buffer_t *out, float value)
         out->size = size;
     }
     return ps_buffer_print(out, "%.9g", (double)value);
-}
-
-bool ps_sample_is_count(float value)
-{
-    return value >= 1 && value <= (float)PS_COUNT_MAX && value == truncf(value);
-}
-
-psd_status_t ps_sample_refuse_count(float value, psd_error_t *err)
-{
-    return psd_error_set(err, PSD_INVALID, "value %g is not a count, a whole number 1 .. %" PRIu32,
-                         (double)value, PS_COUNT_MAX);
 }
 
 bool ps_line_is_number(ps_line_t line)

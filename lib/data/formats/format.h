@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/data/formats: the formats of samples
+ *
+ * It is       A table of functions for each format: is it one, how is a line or
+ *             a record read, how is a sample written.
+ * It uses     sinks, records, text, streams, lib/base.
+ * It ignores  Files, shares, threads and caches: feed reads inputs through these
+ *             functions.
+ * Start at    format.h, feed.h for formats without lines, format_libsvm.c as a
+ *             simple one. A new format is one file here and a row in format.c.
+ */
+/*
  * ps_sample_format - one format: how a line becomes a sample, and back
  *
  * What     A row of functions for each format, found by its name. A parser is
@@ -10,13 +21,10 @@
 #ifndef PS_DATA_FORMAT_H
 #define PS_DATA_FORMAT_H
 
-#include "data/formats/lines.h"
-#include "data/streams/samples.h"
+#include "data/sinks/sink.h"
+#include "data/text/lines.h"
 
 typedef struct ps_sample_format ps_sample_format_t;
-
-/* The greatest whole number that a float holds with all those below it. */
-#define PS_COUNT_MAX ((uint32_t)1 << 24)
 
 /* The common properties of all samples of a file; zeroed: there is no sample
  * yet. */
@@ -46,9 +54,8 @@ typedef struct ps_parser {
                                            can be found by number; end 0: all */
 } ps_parser_t;
 
-/* A format that has no lines; see data/feed/feed.h and data/sink.h. */
+/* A format that has no lines; see data/formats/feed.h. */
 typedef struct ps_feed_kind ps_feed_kind_t;
-typedef struct ps_sink_kind ps_sink_kind_t;
 
 struct ps_sample_format {
     const char *name;
@@ -128,13 +135,9 @@ const ps_sample_format_t *ps_sample_format_nearest(ps_line_t text, size_t *ret_f
  * bytes; NULL: there is none. */
 const ps_sample_format_t *ps_sample_format_know(const char *path, const uint8_t *head, size_t size);
 
-/* What a label alone says: the least kind that has it; NaN is none. */
-psd_labels_t ps_sample_label_kind(float label);
 /* The next line of a text of whole lines; moves *at_p past it. text NULL at the
  * end. */
 ps_line_t ps_text_line(ps_line_t text, size_t *at_p);
-/* "no memory for a sample of N bytes". */
-psd_status_t ps_sample_no_memory(size_t size, psd_error_t *err);
 /* Appends a float with as many digits as bring it back. false: no memory. */
 PSD_MUST_CHECK bool ps_sample_print_f32(ps_buffer_t *out, float value);
 /* PSD_INVALID: `"WORD" is not WHAT`, with the word at that place. */
@@ -144,10 +147,6 @@ psd_status_t ps_sample_refuse(const char *at, const char *what, psd_error_t *err
 psd_status_t ps_sample_refuse_cell(const char *at, const char *what, psd_error_t *err);
 /* Is there a finite number and nothing else on the line? */
 bool ps_line_is_number(ps_line_t line);
-/* Is it one that lda-c and uci files hold, whole, 1 .. PS_COUNT_MAX? */
-bool ps_sample_is_count(float value);
-/* PSD_INVALID: it is none. */
-psd_status_t ps_sample_refuse_count(float value, psd_error_t *err);
 /* For an error: what stands there up to a blank, ';' or ',', cut short. Static
  * within the thread. */
 const char *ps_sample_word(const char *at);

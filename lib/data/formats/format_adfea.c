@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-#include "data/formats/number.h"
+#include "data/text/number.h"
 
 #define GROUPS_MAX 4096 /* of a sample: each is compared with those before */
 

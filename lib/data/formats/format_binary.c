@@ -9,7 +9,7 @@
  * are a dense matrix of one column. Numbers are little-endian. Rows of which
  * only a range is wanted are read from where they lie.
  */
-#include "data/feed/feed.h"
+#include "data/formats/feed.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -19,10 +19,10 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "data/sinks/dump.h"
 #include "data/records/matrix_info.h"
 #include "data/records/matrix_names.h"
 #include "data/sinks/sink.h"
+#include "data/streams/dump.h"
 
 #define ROW_MAX ((uint64_t)1 << 24) /* entries */
 #define OFFSET_SIZE 8

@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/formats/murmur.h"
-#include "data/formats/number.h"
+#include "data/text/murmur.h"
+#include "data/text/number.h"
 
 #define HASH_SEED 512927377
 #define N_COUNTS 13

@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/formats/number.h"
+#include "data/text/number.h"
 
 static bool is_end(const char *at)
 {

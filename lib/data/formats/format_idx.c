@@ -10,7 +10,7 @@
  * by the caller. A share is a range of samples; of packed files, what lies in
  * front of it is unpacked, too.
  */
-#include "data/feed/feed.h"
+#include "data/formats/feed.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "data/formats/number.h"
+#include "data/text/number.h"
 
 #define PAIR "WORD:COUNT of two whole numbers, the count 1 .. 16777216"
 

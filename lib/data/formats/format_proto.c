@@ -8,7 +8,7 @@
  * shares in blocks; a reader skips blocks of other shares, without reading them
  * if the file can seek.
  */
-#include "data/feed/feed.h"
+#include "data/formats/feed.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/formats/number.h"
+#include "data/text/number.h"
 
 static const char *end_of_field(const char *at)
 {

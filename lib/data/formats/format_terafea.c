@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "data/formats/number.h"
+#include "data/text/number.h"
 
 #define GROUP_SHIFT 54
 #define N_GROUPS 1024

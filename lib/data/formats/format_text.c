@@ -13,8 +13,8 @@
 
 #include <math.h>
 
-#include "data/formats/murmur.h"
-#include "data/formats/number.h"
+#include "data/text/murmur.h"
+#include "data/text/number.h"
 
 static bool is_space(char c)
 {

@@ -8,15 +8,15 @@
  * key is its number minus 1. Documents are found by number: by binary search in
  * plain files, from the front in compressed ones.
  */
-#include "data/feed/feed.h"
+#include "data/formats/feed.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "data/formats/number.h"
 #include "data/sinks/sink.h"
+#include "data/text/number.h"
 
 #define N_HEAD 3
 #define DOCUMENTS_MAX (UINT64_C(1) << 32)

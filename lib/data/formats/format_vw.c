@@ -19,8 +19,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/formats/murmur.h"
-#include "data/formats/number.h"
+#include "data/text/murmur.h"
+#include "data/text/number.h"
 
 #define CONSTANT UINT64_C(11650396)
 #define LABEL_WORDS 3

@@ -4,7 +4,7 @@
 #include "data/records/proto_memory.h"
 
 #include "base/alloc.h"
-#include "data/formats/format.h"
+#include "data/streams/samples.h"
 
 /* What a message may take. Fields of two bytes, which is the least that keys
  * have, take 36 times as much; empty groups, of which a small packed file can

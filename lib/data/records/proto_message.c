@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "data/formats/format.h"
 #include "data/proto/example.pb-c.h"
 #include "data/proto/input.pb-c.h"
 #include "data/proto/instance.pb-c.h"

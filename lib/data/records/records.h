@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/data/records: the files of parameter_server that have no lines
+ *
+ * It is       Records with heads, messages of its three schemas, descriptions
+ *             and names of matrices.
+ * It uses     streams, the schemas of lib/data/proto, lib/base; protobuf-c and
+ *             zlib.
+ * It ignores  Shares, guesses of formats, who reads.
+ * Start at    records.h, proto_message.h, matrix_names.h.
+ */
+/*
  * ps_records - messages in a file, each with a head before it
  *
  * What     parameter_server's record files. A head is a magic number and the

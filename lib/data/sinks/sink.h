@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/data/sinks: samples written in formats without lines
+ *
+ * It is       A sink for each such format, and the spool of bytes that must
+ *             wait.
+ * It uses     records, streams, lib/base.
+ * It ignores  How the format is read (formats), and the writer that holds a sink
+ *             (feed).
+ * Start at    sink.h, then sink_uci.c, the shortest.
+ */
+/*
  * ps_sink - writes samples of formats without lines
  *
  * What     Functions of a format that has records, or several files: they take
@@ -12,11 +22,11 @@
 #ifndef PS_DATA_SINK_H
 #define PS_DATA_SINK_H
 
-#include "data/formats/format.h"
+#include "data/streams/samples.h"
 
 typedef struct ps_sink ps_sink_t; /* each format has its own */
 
-struct ps_sink_kind {
+typedef struct ps_sink_kind {
     psd_status_t (*open)(const char *path, ps_sink_t **ret_sink, psd_error_t *err);
     /* PSD_INVALID: the format cannot hold sample i, or not beside those before;
      * nothing is changed. After any other error the sink only closes. */
@@ -25,7 +35,7 @@ struct ps_sink_kind {
     psd_status_t (*commit)(ps_sink_t *self, psd_error_t *err);
     /* Removes files that were not committed. Takes NULL, nulls it. */
     void (*close)(ps_sink_t **self_p);
-};
+} ps_sink_kind_t;
 
 extern const ps_sink_kind_t ps_sink_binary;
 extern const ps_sink_kind_t ps_sink_uci;

@@ -2,6 +2,8 @@
 /* A batch of samples: arrays that grow together. */
 #include "data/streams/samples.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -355,4 +357,31 @@ const char *psd_samples_tag(const psd_samples_t *self, size_t i, size_t *ret_siz
 psd_entries_t psd_samples_entries(const psd_samples_t *self)
 {
     return self->entries;
+}
+
+psd_labels_t ps_sample_label_kind(float label)
+{
+    if (isnan(label)) {
+        return PSD_LABELS_NONE;
+    }
+    if (label == 1 || label == -1) {
+        return PSD_LABELS_BINARY;
+    }
+    return label == truncf(label) ? PSD_LABELS_CLASS : PSD_LABELS_REAL;
+}
+
+psd_status_t ps_sample_no_memory(size_t size, psd_error_t *err)
+{
+    return psd_error_set(err, PSD_NOMEM, "no memory for a sample of %zu bytes", size);
+}
+
+bool ps_sample_is_count(float value)
+{
+    return value >= 1 && value <= (float)PS_COUNT_MAX && value == truncf(value);
+}
+
+psd_status_t ps_sample_refuse_count(float value, psd_error_t *err)
+{
+    return psd_error_set(err, PSD_INVALID, "value %g is not a count, a whole number 1 .. %" PRIu32,
+                         (double)value, PS_COUNT_MAX);
 }

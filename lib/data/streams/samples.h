@@ -91,4 +91,16 @@ PSD_MUST_CHECK bool ps_samples_tag(psd_samples_t *self, const char *text, size_t
  * equal ones in the order that they had; dense ones count on. false: no memory.
  */
 PSD_MUST_CHECK bool ps_samples_merge(psd_samples_t *self);
+
+/* The greatest whole number that a float holds with all those below it. */
+#define PS_COUNT_MAX ((uint32_t)1 << 24)
+
+/* What a label alone says: the least kind that has it; NaN is none. */
+psd_labels_t ps_sample_label_kind(float label);
+/* "no memory for a sample of N bytes". */
+psd_status_t ps_sample_no_memory(size_t size, psd_error_t *err);
+/* Is it one that lda-c and uci files hold, whole, 1 .. PS_COUNT_MAX? */
+bool ps_sample_is_count(float value);
+/* PSD_INVALID: it is none. */
+psd_status_t ps_sample_refuse_count(float value, psd_error_t *err);
 #endif

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/data/streams: bytes in and out
+ *
+ * It is       Inputs unpacked, windows over them, files that appear when they
+ *             are complete, and the batch of samples that bytes become.
+ * It uses     lib/transport/threads, lib/base; zlib and zstd.
+ * It ignores  Lines, formats, and what a byte means.
+ * Start at    source.h, file_out.h, samples.h.
+ */
+/*
  * ps_source - the bytes of one input, unpacked
  *
  * What     A plain, gzip or zstd file (its first bytes say which; several

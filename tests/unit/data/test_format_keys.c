@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "data/formats/murmur.h"
+#include "data/text/murmur.h"
 
 Test(format_keys, adfea_has_clicks_and_keys_of_groups)
 {

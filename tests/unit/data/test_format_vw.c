@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "data/formats/murmur.h"
+#include "data/text/murmur.h"
 
 #define MASK ((1U << 18) - 1)
 

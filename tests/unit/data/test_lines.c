@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data/formats/lines.h, data/streams/source.h: every line once, whatever it lies in and however
+/* data/text/lines.h, data/streams/source.h: every line once, whatever it lies in and however
  * it is shared out. */
-#include "data/formats/lines.h"
+#include "data/text/lines.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data/formats/murmur.h: values that the reference implementation is known by. */
-#include "data/formats/murmur.h"
+/* data/text/murmur.h: values that the reference implementation is known by. */
+#include "data/text/murmur.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

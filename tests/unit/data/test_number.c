@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data/formats/number.h: what is a number, and which; equal to strtod's. */
-#include "data/formats/number.h"
+/* data/text/number.h: what is a number, and which; equal to strtod's. */
+#include "data/text/number.h"
 
 #include <criterion/criterion.h>
 #include <float.h>

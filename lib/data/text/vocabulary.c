@@ -8,8 +8,8 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "data/formats/lines.h"
-#include "data/formats/number.h"
+#include "data/text/lines.h"
+#include "data/text/number.h"
 
 #define SLOTS_LEAST ((size_t)1024)
 #define WORDS_MAX (UINT32_MAX / 2)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Words of a text, and what of a table they name. */
-#include "data/formats/cells.h"
+#include "data/text/cells.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines: a window over the input that holds whole ones. */
-#include "data/formats/lines.h"
+#include "data/text/lines.h"
 
 #include <inttypes.h>
 #include <string.h>

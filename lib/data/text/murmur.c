@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MurmurHash3 over bytes of any alignment, little-endian. */
-#include "data/formats/murmur.h"
+#include "data/text/murmur.h"
 
 #include <string.h>
 

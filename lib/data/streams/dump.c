@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stretches of a file, by pread. */
-#include "data/sinks/dump.h"
+#include "data/streams/dump.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers at the front of a text. */
-#include "data/formats/number.h"
+#include "data/text/number.h"
 
 #include <math.h>
 #include <string.h>

@@ -8,8 +8,8 @@
 #include <math.h>
 
 #include "base/alloc.h"
+#include "data/formats/format.h"
 #include "data/streams/file_out.h"
-#include "data/sinks/sink.h"
 #include "transport/threads/fork.h"
 
 #define FLUSH_BYTES ((size_t)1 << 20)

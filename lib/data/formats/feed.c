@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "data/feed/feed.h"
+#include "data/formats/feed.h"
 
 /* n x part / n_parts, rounded down. */
 static uint64_t begin_of(uint64_t n, uint64_t part, uint64_t n_parts)

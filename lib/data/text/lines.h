@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/data/text: lines and words
+ *
+ * It is       The lines of an input or of a share of it, numbers, hashes of
+ *             words, vocabularies, and the cells of tables in text.
+ * It uses     streams, lib/base.
+ * It ignores  What a line is a sample of.
+ * Start at    lines.h, number.h.
+ */
+/*
  * ps_lines - the lines of one input, or of one worker's share of it
  *
  * What     Each line belongs to the share in which it begins. A file that can
