@@ -1,86 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The caller's thread while the training runs: it feeds, and waits. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "train/train_state.h"
-
-void ps_item_destroy(ps_item_t **self_p)
-{
-    ps_item_t *self = *self_p;
-
-    if (self == NULL) {
-        return;
-    }
-    if (self->free_block != NULL) {
-        self->free_block(self->block);
-    }
-    ps_free(self);
-    *self_p = NULL;
-}
-
-/* A failure of the training comes before any other error. */
-psd_status_t ps_train_check_running(psd_train_t *self, psd_error_t *err)
-{
-    psd_status_t rc = PSD_OK;
-
-    if (self->phase != PS_TRAIN_RUNNING) {
-        return psd_error_set(err, PSD_INVALID,
-                             self->phase == PS_TRAIN_ENDED
-                                 ? "the training has ended"
-                                 : "psd_train_begin must be called first");
-    }
-    ps_train_lock(self);
-    rc = ps_train_check(self, err);
-    ps_train_unlock(self);
-    return rc;
-}
-
-void ps_train_print_reason(const psd_train_t *self, char ret_text[PS_REASON_SIZE])
-{
-    for (uint32_t i = 0; i < self->options.n_trainers; i++) {
-        const ps_doing_t *doing = &self->trainers[i].doing;
-
-        if (doing->what != NULL) {
-            (void)snprintf(ret_text, PS_REASON_SIZE, "trainer %" PRIu32 " is in %s, block %" PRIu64,
-                           i, doing->what, doing->n_block);
-            return;
-        }
-    }
-    if (self->loader.doing.what != NULL) {
-        (void)snprintf(ret_text, PS_REASON_SIZE, "the loader is in %s block %" PRIu64,
-                       self->loader.doing.what, self->loader.doing.n_block);
-    } else if (self->n_pushes > 0 || self->unflushed) {
-        (void)snprintf(ret_text, PS_REASON_SIZE,
-                       "%" PRIu32 " pushes, or a clock's marks, are not "
-                       "acknowledged",
-                       self->n_pushes);
-    } else if (self->slice.counting) {
-        (void)snprintf(ret_text, PS_REASON_SIZE, "slice %" PRIu32 " is not counted",
-                       self->slice.slice);
-    } else {
-        (void)snprintf(ret_text, PS_REASON_SIZE, "threads are about to continue");
-    }
-}
+#include "train/train.h"
 
 /* ---- feeding ------------------------------------------------------------- */
-
-void ps_item_add(psd_train_t *self, ps_item_t *item)
-{
-    if (item->kind == PS_ITEM_BLOCK) {
-        self->n_blocks++;
-        self->n_open++;
-    }
-    item->number = ++self->n_items;
-    item->n_block = self->n_blocks;
-    self->n_clocks += item->kind == PS_ITEM_CLOCK_BEGIN ? 1 : 0;
-    item->n_clock = self->n_clocks;
-    item->n_left = self->options.n_trainers;
-    TAILQ_INSERT_TAIL(&self->items, item, in_list);
-    ps_train_tell(self);
-}
 
 static psd_status_t push_mark(psd_train_t *self, ps_item_kind_t kind, psd_error_t *err)
 {

@@ -1,101 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting, stopping and failing. */
-#include <inttypes.h>
+/* Starting and stopping. */
 #include <sched.h>
-#include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
-#include "train/train_state.h"
+#include "train/blocks/blocks.h"
+#include "train/courier/courier.h"
+#include "train/setup/setup.h"
+#include "train/train.h"
 #include "transport/threads/fork.h"
 #include "transport/threads/thread.h"
-
-#define LEAVE_MS 2000 /* for the answer that a failed worker has left */
-
-/* ---- the mutex ----------------------------------------------------------- */
-
-void ps_train_lock(psd_train_t *self)
-{
-    (void)pthread_mutex_lock(&self->mutex);
-}
-
-void ps_train_unlock(psd_train_t *self)
-{
-    (void)pthread_mutex_unlock(&self->mutex);
-}
-
-void ps_train_tell(psd_train_t *self)
-{
-    (void)pthread_cond_broadcast(&self->changed);
-}
-
-void ps_train_await(psd_train_t *self)
-{
-    (void)pthread_cond_wait(&self->changed, &self->mutex);
-}
-
-void ps_train_await_until(psd_train_t *self, uint64_t until_ms)
-{
-    struct timespec until = {.tv_sec = (time_t)(until_ms / 1000),
-                             .tv_nsec = (long)(until_ms % 1000) * 1000000L};
-
-    (void)pthread_cond_timedwait(&self->changed, &self->mutex, &until);
-}
-
-uint64_t ps_train_now_ms(void)
-{
-    struct timespec now = {.tv_sec = 0};
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-/* ---- failing ------------------------------------------------------------- */
-
-void ps_train_fail_locked(psd_train_t *self, psd_status_t rc, const psd_error_t *why)
-{
-    if (self->failed == PSD_OK) {
-        const char *text = psd_error_text(why);
-
-        self->failed = rc;
-        (void)psd_error_set(self->why, rc, "%s", text[0] == '\0' ? psd_status_text(rc) : text);
-        ps_train_tell(self);
-    }
-}
-
-void ps_train_fail(psd_train_t *self, psd_status_t rc, const psd_error_t *why)
-{
-    ps_train_lock(self);
-    ps_train_fail_locked(self, rc, why);
-    ps_train_unlock(self);
-}
-
-psd_status_t ps_train_check(const psd_train_t *self, psd_error_t *err)
-{
-    if (self->failed == PSD_OK) {
-        return PSD_OK;
-    }
-    return psd_error_set(err, self->failed, "%s", psd_error_text(self->why));
-}
-
-void ps_train_leave_failed(psd_train_t *self)
-{
-    psd_status_t rc = PSD_OK;
-
-    ps_train_lock(self);
-    rc = self->failed;
-    ps_train_unlock(self);
-    if (rc != PSD_OK && self->client != NULL) { /* its text stays from then on */
-        rc = psd_fail(self->client, psd_error_text(self->why), LEAVE_MS, NULL);
-        (void)rc; /* its silence ends it */
-    }
-}
-
-psd_status_t ps_train_enter(const psd_train_t *self, psd_error_t *err)
-{
-    psd_error_clear(err);
-    return ps_fork_is_since(self->n_forks) ? ps_fork_error("training", err) : PSD_OK;
-}
 
 /* ---- making and destroying ----------------------------------------------- */
 

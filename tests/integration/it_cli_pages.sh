@@ -64,7 +64,7 @@ tells_functions psd_train.3 psd_train.h
 page=$root/docs/man/psd_train.3
 for word in $(sed -n 's/.*{"\([a-z-]*\)", offsetof.*/\1/p;
                       s/.*strcmp(key, "\([a-z-]*\)").*/\1/p' \
-    "$root/lib/train/options.c") \
+    "$root/lib/train/setup/options.c") \
     $(sed -n 's/.*{"\([a-z-]*\)", &counts->.*/\1/p' "$root/lib/train/feed.c"); do
     if ! grep '^\.B ' "$page" | sed 's/\\-/-/g' | grep -qw -- "$word"; then
         fail "docs/man/psd_train.3 does not know $word"

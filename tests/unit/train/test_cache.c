@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "support/fail_alloc.h"
-#include "train/cache.h"
+#include "train/values/cache.h"
 
 enum { NARROW = 0, WIDE = 1, HASHED = 2, N_TABLES = 3 };
 

@@ -9,7 +9,7 @@
 
 #include "base/rng.h"
 #include "support/fail_alloc.h"
-#include "train/kept.h"
+#include "train/values/kept.h"
 
 #define ROWS 40
 #define STEPS 20000

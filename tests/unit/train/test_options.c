@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "support/fail_alloc.h"
-#include "train/train_state.h"
+#include "train/state/train_state.h"
 
 static void expect_refusal(const char *key, const char *value, const char *part)
 {

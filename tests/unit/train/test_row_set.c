@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "support/fail_alloc.h"
-#include "train/row_set.h"
+#include "train/values/row_set.h"
 
 #define MANY 10000
 

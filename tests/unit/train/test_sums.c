@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "support/fail_alloc.h"
-#include "train/sums.h"
+#include "train/values/sums.h"
 
 static ps_shape_t shape_of(uint64_t n_rows, uint32_t n_cols, ps_type_t type, bool sparse)
 {

@@ -7,7 +7,7 @@
 
 #include "base/rng.h"
 #include "support/check.h"
-#include "train/binder.h"
+#include "train/values/binder.h"
 
 #define TRAINERS 5
 #define FEW 300

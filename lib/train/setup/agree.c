@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Before they join a job the workers agree on its max_delay: the greatest that
+ * any of them wants. For that they meet in another job, "JOB.agree.N" for N
+ * workers, and each writes its wish into its row of a table of that name. A
+ * worker that comes when the job is running takes the job's max_delay. A
+ * meeting that failed blocks nobody: when all have abandoned it, the next
+ * workers start another one, and workers with another N meet elsewhere.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "client/job/job.h"
+#include "client/requests/wait.h"
+#include "train/setup/setup.h"
+#include "wire/messages/doc.h"
+
+#define LONGEST ".agree.4096"
+#define LEAVE_MS 2000 /* for the answer that a failed worker has left */
+
+typedef struct meeting {
+    const psd_train_t *train;
+    ps_wish_t wish;
+    char name[PS_NAME_MAX + 1];
+    psd_client_t *client; /* owned */
+    psd_table_t *table;   /* owned */
+} meeting_t;
+
+static void meeting_done(meeting_t *self)
+{
+    psd_table_close(&self->table);
+    psd_close(&self->client);
+}
+
+/* The max_delay of the job if it is running; *ret_runs: it is. */
+static psd_status_t look_at_job(const meeting_t *self, bool *ret_runs, int32_t *ret_max_delay,
+                                psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("job_inspect");
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
+    const ps_doc_t *job = NULL;
+    const char *state = "";
+    int64_t max_delay = 0;
+    psd_status_t rc = PSD_OK;
+
+    *ret_runs = false;
+    if (question == NULL || !ps_doc_set_text(question, "job", self->wish.job)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a question");
+    }
+    rc = ps_control_ask(self->client, question, self->train->options.timeout_ms, 0, &reply, err);
+    if (rc == PSD_NO_JOB) {
+        psd_error_clear(err);
+        return PSD_OK;
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_object(reply, "job", &job, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_text(job, "state", PS_NAME_MAX, &state, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_i64(job, "max_delay", -INT32_MAX, INT32_MAX, &max_delay, err);
+    }
+    if (rc == PSD_OK && strcmp(state, "running") == 0) {
+        *ret_runs = true;
+        *ret_max_delay = (int32_t)max_delay;
+    }
+    return rc;
+}
+
+static psd_status_t open_table(meeting_t *self, psd_error_t *err)
+{
+    char rows[16];
+    psd_spec_t *spec = psd_spec_new();
+    psd_status_t rc = PSD_OK;
+
+    if (spec == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a table");
+    }
+    (void)snprintf(rows, sizeof rows, "%" PRIu32, self->wish.n_workers);
+    rc = psd_spec_set(spec, "rows", rows, err);
+    if (rc == PSD_OK) {
+        rc = psd_spec_set(spec, "type", "i32", err);
+    }
+    if (rc == PSD_OK) {
+        rc = psd_spec_set(spec, "updater", "assign", err);
+    }
+    if (rc == PSD_OK) {
+        rc = psd_spec_set(spec, "init", "constant:0", err); /* the least */
+    }
+    if (rc == PSD_OK) {
+        rc = psd_table_ensure(self->client, self->name, spec, &self->table, err);
+    }
+    psd_spec_destroy(&spec);
+    return rc;
+}
+
+/* Negative is without a bound: greater than all others. */
+static int32_t greater(int32_t a, int32_t b)
+{
+    if (a < 0 || b < 0) {
+        return -1;
+    }
+    return a > b ? a : b;
+}
+
+/* Writes down what this worker wants, and reads what all do when all have. */
+static psd_status_t compare(meeting_t *self, int32_t *ret_max_delay, psd_error_t *err)
+{
+    uint32_t n = self->wish.n_workers;
+    PSD_AUTO(ps_free_at) uint64_t *rows = ps_alloc_raw(n, sizeof *rows);
+    PSD_AUTO(ps_free_at) int32_t *wanted = ps_alloc_raw(n, sizeof *wanted);
+    uint64_t own = self->wish.worker;
+    int32_t most = self->wish.max_delay;
+    psd_status_t rc = PSD_OK;
+
+    if (rows == NULL || wanted == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for workers");
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        rows[i] = i;
+    }
+    if (own < n) { /* others only listen */
+        rc = psd_push(self->table, &own, 1, &most, 1, err);
+    }
+    if (rc == PSD_OK) { /* names who is missing */
+        rc = psd_barrier(self->client, self->train->options.timeout_ms, err);
+    }
+    if (rc == PSD_OK) { /* all have pushed, and had their acks */
+        rc = psd_pull(self->table, rows, n, wanted, n, err);
+    }
+    for (uint32_t i = 0; rc == PSD_OK && i < n; i++) {
+        most = greater(most, wanted[i]);
+    }
+    if (rc == PSD_OK) { /* all have read it: it may be dropped */
+        rc = psd_barrier(self->client, self->train->options.timeout_ms, err);
+    }
+    if (rc == PSD_OK) {
+        *ret_max_delay = most;
+    }
+    return rc;
+}
+
+/* No worker waits for this one in a meeting that it has abandoned, or finds
+ * itself alone in one that all have abandoned. */
+static void leave_failed(const meeting_t *self, const psd_error_t *why)
+{
+    psd_status_t rc = ps_membership_give_up(self->client, psd_error_text(why), LEAVE_MS, NULL);
+
+    (void)rc; /* its silence ends it */
+}
+
+static psd_status_t meet(meeting_t *self, int32_t *ret_max_delay, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (snprintf(self->name, sizeof self->name, "%s.agree.%" PRIu32, self->wish.job,
+                 self->wish.n_workers) >= (int)sizeof self->name) {
+        return psd_error_set(err, PSD_INVALID,
+                             "job is \"%s\"; allowed with several workers: "
+                             "%zu letters, digits and _ . -",
+                             self->wish.job, sizeof self->name - sizeof LONGEST);
+    }
+    /* Without clocks: a worker of a meeting that failed keeps its clock from
+     * there, and the others could never catch up. */
+    rc = psd_join(self->client, self->name, self->wish.worker, self->wish.n_workers, -1, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    rc = open_table(self, err);
+    if (rc == PSD_OK) {
+        rc = compare(self, ret_max_delay, err);
+    }
+    if (rc == PSD_OK) {
+        rc = psd_leave(self->client, self->train->options.timeout_ms, err);
+    }
+    if (rc != PSD_OK) {
+        leave_failed(self, err);
+    } else if (self->wish.worker == 0) {
+        psd_status_t gone = psd_table_drop(self->client, self->name, NULL);
+
+        (void)gone; /* all have read it; that it stays does no harm */
+    }
+    return rc;
+}
+
+psd_status_t ps_train_agree(psd_train_t *train, uint32_t *ret_n_workers, int32_t *ret_max_delay,
+                            psd_error_t *err)
+{
+    PSD_AUTO(meeting_done) meeting_t self = {.train = train};
+    const ps_train_options_t *options = &train->options;
+    psd_options_t *client_options = NULL;
+    bool runs = false;
+    psd_status_t rc = ps_wish_resolve(options->job, options->worker, options->n_workers,
+                                      options->max_delay, &self.wish, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (self.wish.n_workers == 1) {
+        *ret_n_workers = 1;
+        *ret_max_delay = self.wish.max_delay;
+        return PSD_OK;
+    }
+    client_options = psd_options_new();
+    if (client_options == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a client");
+    }
+    psd_options_set_timeout_ms(client_options, options->timeout_ms);
+    rc = psd_connect(options->endpoint, client_options, &self.client, err);
+    psd_options_destroy(&client_options);
+    if (rc == PSD_OK) {
+        rc = look_at_job(&self, &runs, ret_max_delay, err);
+    }
+    if (rc == PSD_OK && !runs) {
+        rc = meet(&self, ret_max_delay, err);
+    }
+    if (rc != PSD_OK) {
+        return psd_error_wrap(err, rc, "agree on max_delay");
+    }
+    *ret_n_workers = self.wish.n_workers;
+    return PSD_OK;
+}
