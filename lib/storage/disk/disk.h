@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/storage/disk: files that survive a crash
+ *
+ * It is       The functions with which all files are written, streams past the
+ *             page cache, the data directory and its lock, small notes in files
+ *             of their own, damage that a start survived, checksums of SQLite
+ *             pages.
+ * It uses     lib/base; lib/protocol/facts/lost.h; the numbers of
+ *             lib/wire/messages/formats.h; sqlite3 in page_sums.c.
+ * It ignores  Records, snapshots, and what a file holds.
+ * Start at    disk.h; tests put a virtual disk in its place.
+ */
+/*
  * ps_disk - files, as the logs and snapshots need them
  *
  * What     A table of functions. ps_disk_real is the system's; tests and the

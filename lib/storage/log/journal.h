@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/storage/log: the records of a shard on disk
+ *
+ * It is       Segments of the log, the list of files that must exist beside it,
+ *             lives of partitions, a start and what damage costs it.
+ * It uses     snapshot, disk, lib/protocol/shard (a start reads into it),
+ *             lib/wire/records, lib/base.
+ * It ignores  What a record does, other copies, and the thread that writes
+ *             (daemon/threads).
+ * Start at    journal.h, journal_read.c for a start; shard_log.h for the log
+ *             alone.
+ */
+/*
  * ps_journal - a shard's files on disk: tables, records, snapshots
  *
  * What     The log of all partitions of the shard (shard_log.h), a snapshot of

@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/storage/registry: the registry in SQLite
+ *
+ * It is       The stored state, the history of commands, migrations, backups.
+ * It uses     disk; lib/protocol/registry, whose fields make the columns;
+ *             lib/wire/messages, lib/base; sqlite3.
+ * It ignores  Which commands there are and what they allow.
+ * Start at    registry_db.h, registry_db_open.c for a start, registry_db_store.c
+ *             for one command. A log of a quorum of registry members would stand
+ *             here, beside the database.
+ */
+/*
  * ps_registry_db - the registry on disk: SQLite
  *
  * What     The state after the last command in STRICT tables (cluster, nodes,

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/storage/snapshot: rows and tables in files
+ *
+ * It is       Snapshots of partitions, the specs of tables, directories of
+ *             checkpoints and the checkpoints that they build on.
+ * It uses     disk, lib/protocol/facts for specs, lib/model, lib/wire, lib/base.
+ * It ignores  What a piece holds, when a snapshot is made, and the log.
+ * Start at    snapshot_file.h, then checkpoint.h and checkpoint_chain.h.
+ */
+/*
  * ps_snapshot - the rows of one partition as pieces in a file
  *
  * What     snap-<table>-<partition>-<life>-<lsn>.rows: a head, pieces with the
