@@ -1,14 +1,135 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli: reads the command line, runs the command, reports the result. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
-#include "cli/cli.h"
+#include "base/text.h"
 #include "cli/options/help.h"
+
+#define OPTION_NAMES_MAX 200
+
+/* The options' variables, of all commands; NULL at the end. */
+static void list_option_names(char names[OPTION_NAMES_MAX][PS_ENV_NAME_SIZE],
+                              const char *ret_list[OPTION_NAMES_MAX + 1])
+{
+    const ps_cmd_t *cmd = NULL;
+    const ps_opt_t *opt = ps_opts_global;
+    size_t n = 0;
+
+    for (size_t i = 0; opt != NULL; i++) {
+        for (; opt->name != NULL && n < OPTION_NAMES_MAX; opt++) {
+            ps_opt_env_name(opt, PS_ARGS_ENV, names[n]);
+            ret_list[n] = names[n];
+            n++;
+        }
+        while ((cmd = ps_cmd_at(i)) != NULL && cmd->options == NULL) {
+            i++;
+        }
+        opt = cmd == NULL ? NULL : cmd->options;
+    }
+    ret_list[n] = NULL;
+}
+
+/* Without this, pscli would silently ignore a misspelt variable. */
+static void warn_of_near(const ps_out_t *out, const char *prefix, const char *const *known)
+{
+    char name[PS_ENV_NAME_SIZE];
+
+    for (size_t at = 0; ps_env_next(environ, &at, prefix, name);) {
+        const char *near = ps_text_suggest(name, known);
+
+        if (near != NULL && strcmp(near, name) != 0) {
+            ps_say(out, "warning: nobody reads %s; did you mean %s?", name, near);
+        }
+    }
+}
+
+/* Only near misses: other programs also use these prefixes, and many
+ * variables are keys of psd. */
+static void warn_of_environment(const ps_out_t *out)
+{
+    char names[OPTION_NAMES_MAX][PS_ENV_NAME_SIZE];
+    const char *list[OPTION_NAMES_MAX + 1];
+
+    list_option_names(names, list);
+    warn_of_near(out, PS_ARGS_ENV, list);
+    warn_of_near(out, "PSD_", ps_env_names);
+}
+
+/* Reads the command line and the settings. Errors: as ps_args_parse. */
+static psd_status_t start(ps_cli_t *self, int argc, char *const *argv, psd_error_t *err)
+{
+    const char *format = ps_args_find_format(argc, argv);
+    const char *no_color = getenv("NO_COLOR");
+
+    *self = (ps_cli_t){.out = {.out = stdout, .err = stderr}};
+    /* Errors in the command line use the format that the line names. */
+    if (format != NULL) {
+        (void)ps_format_parse(format, &self->out.format);
+    }
+    psd_status_t rc = ps_args_parse(&self->args, argc, argv, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    (void)ps_format_parse(ps_args_text(&self->args, "output"), &self->out.format);
+    self->out.quiet = ps_args_on(&self->args, "quiet");
+    self->out.verbose = ps_args_on(&self->args, "verbose");
+    self->out.big_as_text = ps_args_on(&self->args, "big-as-text");
+    self->out.color = isatty(STDOUT_FILENO) && !ps_args_on(&self->args, "no-color") &&
+                      (no_color == NULL || no_color[0] == '\0');
+    warn_of_environment(&self->out);
+    self->endpoint = ps_args_text(&self->args, "endpoint");
+    if (!ps_args_given(&self->args, "endpoint")) {
+        ps_nearest_endpoint(self->nearest);
+        self->endpoint = self->nearest;
+    }
+    self->timeout_ms = (uint32_t)ps_args_ms(&self->args, "timeout");
+    return PSD_OK;
+}
+
+/* Waits between two showings; a signal ends the program by itself. */
+static void sleep_ms(uint64_t ms)
+{
+    struct timespec left = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
+
+    while (nanosleep(&left, &left) != 0) {
+    }
+}
+
+/* Runs the command, again and again when --watch says so. */
+static psd_status_t run_command(ps_cli_t *self, psd_error_t *err)
+{
+    const ps_cmd_t *cmd = self->args.cmd;
+    bool watch = ps_args_given(&self->args, "watch") && (cmd->flags & PS_CMD_WATCH) != 0;
+    bool clear = watch && isatty(STDOUT_FILENO) && self->out.format <= PS_FORMAT_WIDE;
+
+    do {
+        if (clear) {
+            ps_print(self->out.out, "\033[H\033[2J");
+        }
+        psd_status_t rc = cmd->run(self, err);
+
+        if (rc == PSD_OK) {
+            rc = ps_out_finish(&self->out, err);
+        }
+        if (rc != PSD_OK) {
+            return rc;
+        }
+        if (watch) {
+            sleep_ms(ps_args_ms(&self->args, "watch"));
+        }
+    } while (watch);
+    return PSD_OK;
+}
 
 static psd_status_t run(ps_cli_t *cli, int argc, char *const *argv, psd_error_t *err)
 {
-    psd_status_t rc = ps_cli_init(cli, argc, argv, err);
+    psd_status_t rc = start(cli, argc, argv, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -22,7 +143,7 @@ static psd_status_t run(ps_cli_t *cli, int argc, char *const *argv, psd_error_t 
 
         return shown != PSD_OK ? shown : ps_out_finish(&cli->out, err);
     }
-    return ps_cli_run(cli, err);
+    return run_command(cli, err);
 }
 
 int main(int argc, char **argv)

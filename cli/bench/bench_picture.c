@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "cli/cli.h"
 #include "cli/output/new_file.h"
 #include "cli/output/svg.h"
+#include "cli/run/cli.h"
 
 #define WIDTH 900.0
 #define MARGIN 20.0

@@ -10,7 +10,7 @@
 #define PS_CLI_BENCH_TEAM_H
 
 #include "cli/bench/bench_load.h"
-#include "cli/cli.h"
+#include "cli/run/cli.h"
 
 #define PS_BENCH_WORKERS_MAX 64
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli bench push, pull, pushpull: goodput by size, transport and keys. */
-#include "cli/cli.h"
+#include "cli/bench/bench.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli bench latency: one small request at a time. */
-#include "cli/cli.h"
+#include "cli/bench/bench.h"
 
 #include "base/alloc.h"
 #include "cli/bench/bench_figure.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli bench suite: all measurements, with a psd of its own. */
-#include "cli/cli.h"
+#include "cli/bench/bench.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "cli/bench/bench_plan.h"
 #include "cli/bench/bench_session.h"
 #include "cli/bench/bench_table.h"
-#include "cli/private_psd.h"
+#include "cli/run/private_psd.h"
 
 #define TRANSPORTS_MAX 4
 #define KINDS 3

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli cluster backup, restore: the registry as a file, and out of one. */
-#include "cli/cli.h"
+#include "cli/cluster/cluster.h"
 
 #include <inttypes.h>
 #include <string.h>

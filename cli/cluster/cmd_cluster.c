@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli cluster: its state, and its events. */
-#include "cli/cli.h"
+#include "cli/cluster/cluster.h"
 
 #include <inttypes.h>
 
 #include "base/alloc.h"
 #include "cli/cluster/cmd_node.h"
-#include "cli/output/silent.h"
+#include "cli/run/silent.h"
 #include "transport/sockets/reach.h"
 
 #define SOON_MS 500        /* after this time without an answer it looks for the cause … */

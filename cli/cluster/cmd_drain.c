@@ -6,11 +6,11 @@
 #include <time.h>
 
 #include "base/alloc.h"
-#include "cli/cli.h"
-#include "cli/output/confirm.h"
-#include "cli/output/json_text.h"
+#include "cli/cluster/cluster.h"
 #include "cli/cluster/moves.h"
-#include "cli/output/pace.h"
+#include "cli/output/json_text.h"
+#include "cli/run/confirm.h"
+#include "cli/run/pace.h"
 
 #define LOOK_MS 200  /* poll interval of a drain */
 #define WHY_SIZE 512 /* bytes of the reason why a drain does not go on */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli explain: what an error code means and what to do. */
-#include "cli/cli.h"
+#include "cli/cluster/cluster.h"
 
 #include <ctype.h>
 #include <stdio.h>

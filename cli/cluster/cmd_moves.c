@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli cluster rebalance, cluster repair: moves of copies, and missing copies. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/alloc.h"
+#include "cli/cluster/cluster.h"
 #include "cli/cluster/moves.h"
-#include "cli/output/pace.h"
+#include "cli/run/pace.h"
 
 #define LOOK_MS 200 /* poll interval of a repair */
 

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
-#include "cli/cli.h"
+#include "cli/cluster/cluster.h"
 #include "cli/output/json_text.h"
 
 const ps_column_t ps_node_columns[] = {{"NODE", "name", PS_UNIT_NONE, false},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli plan: the memory that a table will need, before it is made. */
-#include "cli/cli.h"
+#include "cli/cluster/cluster.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -10,8 +10,8 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "cli/output/json_text.h"
-#include "model/store/plan.h"
 #include "model/rows/row_index.h"
+#include "model/store/plan.h"
 
 /* Row slices of a table without a number of its own;
  * tables.default_partitions of psd.yaml, unless the operator set another

@@ -3,8 +3,8 @@
 #ifndef PS_CLI_MOVES_H
 #define PS_CLI_MOVES_H
 
-#include "cli/cli.h"
 #include "cli/output/json_text.h"
+#include "cli/run/cli.h"
 
 /* The number of moves, their bytes and time go to stderr, each move to
  * stdout. reply has "moves", "bytes", "seconds", …; a move without a target

@@ -7,7 +7,7 @@
 #ifndef PS_CLI_CHECKPOINT_H
 #define PS_CLI_CHECKPOINT_H
 
-#include "cli/cli.h"
+#include "cli/run/cli.h"
 
 #define PS_CHECKPOINT_NAME_SIZE 128
 

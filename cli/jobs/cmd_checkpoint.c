@@ -7,7 +7,8 @@
 
 #include "base/alloc.h"
 #include "cli/jobs/checkpoint.h"
-#include "cli/output/confirm.h"
+#include "cli/jobs/jobs.h"
+#include "cli/run/confirm.h"
 
 #define LOOK_MS 100    /* poll interval */
 #define STILL_MS 60000 /* without any progress */

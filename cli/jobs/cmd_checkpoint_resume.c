@@ -7,7 +7,8 @@
 
 #include "base/alloc.h"
 #include "cli/jobs/checkpoint.h"
-#include "cli/output/confirm.h"
+#include "cli/jobs/jobs.h"
+#include "cli/run/confirm.h"
 
 #define LOOK_MS 100   /* poll interval for the workers */
 #define WAIT_S 90     /* timeout for their end */

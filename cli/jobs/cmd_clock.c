@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli clock: the clock of each worker, and which worker waits for which. */
-#include "cli/cli.h"
+#include "cli/jobs/jobs.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli job: training runs. */
-#include "cli/cli.h"
+#include "cli/jobs/jobs.h"
 
 #include "base/alloc.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli run: the workers of a job as local processes. */
-#include "cli/cli.h"
+#include "cli/jobs/jobs.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "cli/output/interrupt.h"
-#include "cli/private_psd.h"
 #include "cli/jobs/workers.h"
+#include "cli/output/interrupt.h"
+#include "cli/run/private_psd.h"
 #include "transport/sockets/reach.h"
 
 #define PROBE_MS 1000 /* timeout to find out whether a psd runs at all */

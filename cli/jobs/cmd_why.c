@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/jobs/jobs.h"
 
 #include "base/alloc.h"
 

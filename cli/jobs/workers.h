@@ -14,8 +14,8 @@
 #include <signal.h>
 #include <sys/types.h>
 
-#include "cli/cli.h"
 #include "cli/jobs/workers_job.h"
+#include "cli/run/cli.h"
 
 #define PS_LINE_SIZE 8192 /* pscli shows a longer line in pieces */
 

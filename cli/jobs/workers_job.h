@@ -15,7 +15,7 @@
 #ifndef PS_CLI_WORKERS_JOB_H
 #define PS_CLI_WORKERS_JOB_H
 
-#include "cli/cli.h"
+#include "cli/run/cli.h"
 
 #define PS_JOB_WHY_SIZE 256
 

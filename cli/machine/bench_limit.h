@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room cli/machine: what the machine can do without psd
+ *
+ * It is       Limits of memory, look-ups, rings, tcp and ZeroMQ, measured in a
+ *             process of their own; statistics; lists of keys.
+ * It uses     output, lib/base; zmq in bench_zmq.c.
+ * It ignores  psd, the client, and what a figure is compared with.
+ * Start at    bench_limit.h, bench_machine.h.
+ */
+/*
  * ps_limit - what the machine can do without psd
  *
  * What     Each row of the list is one limit, under the name that it has in

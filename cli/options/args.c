@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Words become a command, and options get their values by precedence. */
-#include "cli/options/args.h"
+#include "cli/options/commands.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "cli/options/args_context.h"
-
-void ps_args_done(ps_args_t *self)
-{
-    ps_opts_done(&self->opts);
-    ps_free(self->words);
-    ps_free(self->context);
-    *self = (ps_args_t){0};
-}
 
 static psd_status_t refuse_word(const char *what, const char *noun, const char *word,
                                 psd_error_t *err)

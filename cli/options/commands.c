@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of commands as a whole: global options, nouns, and looking up. */
-#include "cli/options/command.h"
+#include "cli/options/commands.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands that measure. */
-#include "cli/options/command.h"
+#include "cli/options/commands.h"
 
-#include "cli/cli.h"
+#include "cli/bench/bench.h"
 
 static const char *const TRANSPORTS[] = {"tcp", "ipc", "lane", "all", NULL};
 

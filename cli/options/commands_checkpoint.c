@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands about checkpoints. */
-#include "cli/options/command.h"
+#include "cli/options/commands.h"
 
-#include "cli/cli.h"
+#include "cli/jobs/jobs.h"
 
 static const ps_example_t CREATE_EXAMPLES[] = {
     {"pscli checkpoint create monday", "all tables, while jobs run"},

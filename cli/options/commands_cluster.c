@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands that look at the cluster, its nodes, jobs, workers, clocks. */
-#include "cli/options/command.h"
+#include "cli/options/commands.h"
 
-#include "cli/cli.h"
+#include "cli/cluster/cluster.h"
+#include "cli/jobs/jobs.h"
 
 static const ps_example_t STATUS_EXAMPLES[] = {
     {"pscli cluster status", "one screen: nodes, tables, jobs, problems"},

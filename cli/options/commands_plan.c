@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command that plans. */
-#include "cli/options/command.h"
+#include "cli/options/commands.h"
 
-#include "cli/cli.h"
+#include "cli/cluster/cluster.h"
 
 static const char *const TYPES[] = {"i32", "i64", "f32", "f64", NULL};
 static const char *const ROW_FORMATS[] = {"dense", "sparse", "auto", NULL};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands about tables and their rows. */
-#include "cli/options/command.h"
+#include "cli/options/commands.h"
 
-#include "cli/cli.h"
+#include "cli/tables/tables.h"
 
 #define MANY ((size_t)-1)
 

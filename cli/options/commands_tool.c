@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands that start and explain. */
-#include "cli/options/command.h"
+#include "cli/options/commands.h"
 
-#include "cli/cli.h"
+#include "cli/cluster/cluster.h"
+#include "cli/jobs/jobs.h"
+#include "cli/options/help.h"
 
 #define MANY ((size_t)-1)
 

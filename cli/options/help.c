@@ -2,10 +2,8 @@
 /* --help: examples first, then commands and options. */
 #include "cli/options/help.h"
 
-#include <inttypes.h>
 #include <string.h>
 
-#include "cli/options/args.h"
 #include "cli/output/output.h"
 
 #define LINE_WIDTH 78

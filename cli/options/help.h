@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 
-#include "cli/options/command.h"
+#include "cli/options/commands.h"
+#include "cli/run/cli.h"
 
 /* Help for a command; for a noun with verbs (cmd NULL); for pscli (both NULL).
  * Examples come first. */
@@ -22,4 +23,8 @@ PSD_MUST_CHECK psd_status_t ps_man_write(const char *directory, psd_error_t *err
 void ps_completion_bash(FILE *file);
 void ps_completion_zsh(FILE *file);
 void ps_completion_fish(FILE *file);
+
+psd_status_t ps_cmd_completion(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_help(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_version(ps_cli_t *cli, psd_error_t *err);
 #endif

@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room cli/output: what pscli writes
+ *
+ * It is       Data in each format of -o, words and errors, tables, JSON,
+ *             numbers, drawings, files to print to, signals.
+ * It uses     lib/data/streams for files, lib/base; jansson.
+ * It ignores  Commands, options and connections: it gets values and where they
+ *             go.
+ * Start at    output.h, json_text.h.
+ */
+/*
  * ps_out - data on stdout in the format asked for, words on stderr
  *
  * What     One list of columns per command makes table, wide, csv, tsv and

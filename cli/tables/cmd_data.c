@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli data: shows, recognises and converts files of samples. */
 #include "cli/tables/cmd_data.h"
+#include "cli/tables/tables.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "cli/output/interrupt.h"
-#include "cli/output/progress.h"
+#include "cli/run/progress.h"
 #include "data/streams/file_out.h"
 
 #define BATCH 1000

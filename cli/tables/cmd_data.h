@@ -3,7 +3,7 @@
 #ifndef PS_CLI_CMD_DATA_H
 #define PS_CLI_CMD_DATA_H
 
-#include "cli/cli.h"
+#include "cli/run/cli.h"
 #include "psd_data.h"
 
 /* Opens the first n words after the command, read as the options say.

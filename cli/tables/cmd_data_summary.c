@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
-#include "cli/output/progress.h"
+#include "cli/run/progress.h"
 
 #define BATCH 1000
 

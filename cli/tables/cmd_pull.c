@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli pull: values of rows. */
-#include "cli/cli.h"
+#include "cli/tables/tables.h"
 
 #include "base/alloc.h"
+#include "cli/run/view.h"
 #include "cli/tables/rows_out.h"
 #include "cli/tables/rowset.h"
-#include "cli/output/view.h"
 
 #define COLS_MAX 1000000 /* columns that --cols may name one by one */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli push: deltas from the command line or a file. */
-#include "cli/cli.h"
+#include "cli/tables/tables.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli table create, list, inspect, ack: the tables of the cluster. */
-#include "cli/cli.h"
+#include "cli/tables/tables.h"
 
 #include <inttypes.h>
 #include <string.h>

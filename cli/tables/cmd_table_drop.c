@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli table drop: asks before it drops rows. */
-#include "cli/cli.h"
+#include "cli/tables/tables.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "cli/output/confirm.h"
 #include "cli/output/json_text.h"
+#include "cli/run/confirm.h"
 
 #define WHAT_SIZE (2 * PS_CONFIRM_NAMES_SIZE + 150)
 

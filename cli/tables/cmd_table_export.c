@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli table export: a table's values as a file. */
-#include "cli/cli.h"
+#include "cli/tables/tables.h"
 
 #include <inttypes.h>
 
 #include "base/alloc.h"
-#include "cli/tables/file_format.h"
 #include "cli/output/new_file.h"
+#include "cli/run/progress.h"
+#include "cli/tables/file_format.h"
 #include "cli/tables/npy.h"
-#include "cli/output/progress.h"
 #include "cli/tables/rows_out.h"
 
 static const ps_column_t EXPORTED[] = {

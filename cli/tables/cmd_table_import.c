@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli table import: a table's values from a file. */
-#include "cli/cli.h"
+#include "cli/tables/tables.h"
 
 #include <inttypes.h>
 

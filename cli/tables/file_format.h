@@ -4,7 +4,7 @@
 #ifndef PS_CLI_FILE_FORMAT_H
 #define PS_CLI_FILE_FORMAT_H
 
-#include "cli/output/view.h"
+#include "cli/run/view.h"
 
 typedef enum ps_file_format { PS_FILE_TEXT = 0, PS_FILE_CSV, PS_FILE_NPY } ps_file_format_t;
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "cli/output/progress.h"
+#include "cli/run/progress.h"
 #include "cli/tables/reader.h"
 #include "cli/tables/writer.h"
 

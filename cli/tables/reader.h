@@ -12,10 +12,10 @@
 #ifndef PS_CLI_READER_H
 #define PS_CLI_READER_H
 
+#include "cli/run/progress.h"
 #include "cli/tables/file_format.h"
-#include "cli/output/progress.h"
-#include "data/text/cells.h"
 #include "data/streams/source.h"
+#include "data/text/cells.h"
 
 typedef struct ps_reader {
     FILE *file;          /* borrowed */

@@ -10,7 +10,7 @@
 #ifndef PS_CLI_WRITER_H
 #define PS_CLI_WRITER_H
 
-#include "cli/output/view.h"
+#include "cli/run/view.h"
 
 typedef struct ps_writer {
     ps_cli_t *cli;

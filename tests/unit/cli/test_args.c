@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/options/args.h: the command line. */
-#include "cli/options/args.h"
+/* cli/options/commands.h: the command line. */
+#include "cli/options/commands.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

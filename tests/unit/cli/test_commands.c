@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/options/command.h, cli/options/help.h: the table of commands, and texts made from it. */
-#include "cli/options/command.h"
+/* cli/options/commands.h, cli/options/help.h: the table of commands, and texts made from it. */
+#include "cli/options/commands.h"
 
 #include <criterion/criterion.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/options/args.h"
 #include "cli/options/help.h"
 
 static size_t count_options(const ps_opt_t *options)

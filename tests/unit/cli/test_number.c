@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/output/json_text.h, cli/output/progress.h: numbers and values as text, JSON, bars. */
+/* cli/output/json_text.h, cli/run/progress.h: numbers and values as text, JSON, bars. */
 #include "cli/output/json_text.h"
 
 #include <criterion/criterion.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "cli/output/progress.h"
+#include "cli/run/progress.h"
 
 static const char *f32(float value)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
-#include "cli/output/pace.h"
+#include "cli/run/pace.h"
 
 #define MB (UINT64_C(1) << 20)
 

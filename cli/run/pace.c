@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes done, their speed, and the time that is left. */
-#include "cli/output/pace.h"
+#include "cli/run/pace.h"
 
 #include <stdio.h>
 
-#include "cli/cli.h"
 #include "cli/output/json_text.h"
+#include "cli/run/cli.h"
 
 #define EVERY_S 0.5  /* interval of the speed measurement */
 #define NEWEST 0.3   /* that the last one counts */

@@ -11,7 +11,7 @@
 #ifndef PS_CLI_PACE_H
 #define PS_CLI_PACE_H
 
-#include "cli/output/progress.h"
+#include "cli/run/progress.h"
 
 #define PS_PACE_LINE_S 5.0
 #define PS_PACE_WHAT_SIZE 160 /* of the text beside the numbers */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Progress of a long operation. */
-#include "cli/output/progress.h"
+#include "cli/run/progress.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
 #include "cli/output/json_text.h"
+#include "cli/run/cli.h"
 
 #define EVERY_S 0.2
 

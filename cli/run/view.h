@@ -4,7 +4,7 @@
 #define PS_CLI_VIEW_H
 
 #include "base/slice.h"
-#include "cli/cli.h"
+#include "cli/run/cli.h"
 
 typedef struct ps_view {
     psd_table_t *table;   /* owned */

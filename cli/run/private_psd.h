@@ -10,7 +10,7 @@
 #include <limits.h>
 #include <sys/types.h>
 
-#include "cli/cli.h"
+#include "cli/run/cli.h"
 
 typedef struct ps_private_psd {
     pid_t pid;                /* 0: none runs */

@@ -46,28 +46,4 @@ typedef struct ps_noun {
     const char *name;
     const char *summary;
 } ps_noun_t;
-
-/* The options of every command. */
-extern const ps_opt_t ps_opts_global[];
-
-/* The commands by file; each list ends with a NULL noun. */
-extern const ps_cmd_t ps_cmds_cluster[];
-extern const ps_cmd_t ps_cmds_table[];
-extern const ps_cmd_t ps_cmds_checkpoint[];
-extern const ps_cmd_t ps_cmds_plan[];
-extern const ps_cmd_t ps_cmds_data[];
-extern const ps_cmd_t ps_cmds_tool[];
-extern const ps_cmd_t ps_cmds_bench[];
-
-/* All of them, in the order of help; NULL after the last. */
-const ps_cmd_t *ps_cmd_at(size_t i);
-/* NULL when there is none; verb NULL for a noun that stands alone. "ls" and
- * "rm" stand for list, and for drop or remove. */
-const ps_cmd_t *ps_cmd_find(const char *noun, const char *verb);
-/* The nouns, in the order of help; NULL after the last. */
-const ps_noun_t *ps_noun_at(size_t i);
-const ps_noun_t *ps_noun_find(const char *name);
-/* The known words nearest to `word`; NULL when none is near. Searches the
- * nouns when noun is NULL, else its verbs. */
-const char *ps_cmd_suggest(const char *noun, const char *word);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opens a table and reads what it is made of. */
-#include "cli/output/view.h"
+#include "cli/run/view.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the page of the psd at an endpoint. */
-#include "cli/output/silent.h"
+#include "cli/run/silent.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli help, completion and version: the commands that need no psd. */
-#include "cli/cli.h"
+#include "cli/options/help.h"
 
 #include <string.h>
 
 #include "base/text.h"
-#include "cli/options/help.h"
 
 psd_status_t ps_cmd_help(ps_cli_t *cli, psd_error_t *err)
 {

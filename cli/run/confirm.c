@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One question, answered by y or by anything else. */
-#include "cli/output/confirm.h"
+#include "cli/run/confirm.h"
 
 #include <stdio.h>
 #include <string.h>

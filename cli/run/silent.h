@@ -10,7 +10,7 @@
 #ifndef PS_CLI_SILENT_H
 #define PS_CLI_SILENT_H
 
-#include "cli/cli.h"
+#include "cli/run/cli.h"
 
 /* What is known of a psd that has not answered. */
 typedef enum ps_silence {

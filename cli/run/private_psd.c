@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starts and stops a private psd. */
-#include "cli/private_psd.h"
+#include "cli/run/private_psd.h"
 
 #include <errno.h>
 #include <fcntl.h>

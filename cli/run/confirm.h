@@ -3,7 +3,7 @@
 #ifndef PS_CLI_CONFIRM_H
 #define PS_CLI_CONFIRM_H
 
-#include "cli/cli.h"
+#include "cli/run/cli.h"
 
 #define PS_CONFIRM_NAMES_SIZE 512
 

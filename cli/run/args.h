@@ -12,7 +12,7 @@
 #ifndef PS_CLI_ARGS_H
 #define PS_CLI_ARGS_H
 
-#include "cli/options/command.h"
+#include "cli/run/command.h"
 
 typedef struct ps_args {
     const ps_noun_t *noun; /* NULL: none named */
@@ -27,22 +27,6 @@ typedef struct ps_args {
 
 /* A zeroed struct is empty. Frees and zeroes it; fits PSD_AUTO. */
 void ps_args_done(ps_args_t *self);
-/*
- * Reads everything. With help or version asked for, a missing command or word
- * is no error.
- *
- * self  out  empty before; holds what was read so far on errors
- *
- * Errors: PSD_USAGE naming the word and what is allowed; PSD_NOMEM.
- */
-PSD_MUST_CHECK psd_status_t ps_args_parse(ps_args_t *self, int argc, char *const *argv,
-                                          psd_error_t *err);
-/* The format of errors, whatever else is wrong with the line: "json" …, or
- * NULL when none is named (borrowed from argv, environment). */
-const char *ps_args_find_format(int argc, char *const *argv);
-
-#define PS_ARGS_ENV "PSCLI_" /* begins the names of the options' variables */
-
 /* ps_opts_text, …, of the command line's options. */
 #define ps_args_text(self, name) ps_opts_text(&(self)->opts, name)
 #define ps_args_given(self, name) ps_opts_given(&(self)->opts, name)

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room cli/jobs: commands about training
+ *
+ * It is       Jobs, workers, clocks and why one waits; checkpoints; local
+ *             processes as the workers of a job.
+ * It uses     run, output, the public client, lib/transport for time and
+ *             reasons, lib/base.
+ * It ignores  Values of tables, and what a worker computes.
+ * Start at    cmd_job.c; workers.h for processes.
+ */
+#ifndef PS_CLI_JOBS_H
+#define PS_CLI_JOBS_H
+
+#include "cli/run/cli.h"
+
+psd_status_t ps_cmd_checkpoint_create(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_checkpoint_list(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_checkpoint_inspect(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_checkpoint_verify(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_checkpoint_restore(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_checkpoint_resume(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_checkpoint_drop(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_job_list(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_job_inspect(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_job_stop(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_worker_list(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_clock_list(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_clock_inspect(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_why(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_run(ps_cli_t *cli, psd_error_t *err);
+#endif
