@@ -11,7 +11,7 @@
 #ifndef BCD_BLOCKS_H
 #define BCD_BLOCKS_H
 
-#include "../common/samples.h"
+#include "../common/samples/samples.h"
 #include "psd.h"
 
 /* A group of features, in the data of all workers. */

@@ -8,10 +8,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "../common/load.h"
-#include "../common/model.h"
-#include "../common/program.h"
-#include "../common/report.h"
+#include "../common/program/program.h"
+#include "../common/samples/load.h"
+#include "../common/samples/model.h"
+#include "../common/samples/report.h"
 #include "options.h"
 #include "psd.h"
 #include "train.h"

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "../common/inputs.h"
-#include "../common/number.h"
+#include "../common/program/inputs.h"
+#include "../common/program/number.h"
 
 #define AT(member) offsetof(bcd_options_t, member)
 static const ps_opt_t OPTIONS[] = {

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../common/job.h"
-#include "../common/load.h"
+#include "../common/job/job.h"
+#include "../common/samples/load.h"
 #include "psd.h"
 
 #define BCD_PRIOR_MAX 64

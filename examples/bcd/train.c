@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/program.h"
-#include "../common/weights.h"
+#include "../common/job/weights.h"
+#include "../common/program/program.h"
 #include "trainer.h"
 
 /* A block in flight: slopes pushed, sums not yet pulled. */

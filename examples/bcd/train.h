@@ -20,9 +20,9 @@
 #ifndef BCD_TRAIN_H
 #define BCD_TRAIN_H
 
-#include "../common/job.h"
-#include "../common/model.h"
-#include "../common/samples.h"
+#include "../common/job/job.h"
+#include "../common/samples/model.h"
+#include "../common/samples/samples.h"
 #include "options.h"
 #include "psd.h"
 

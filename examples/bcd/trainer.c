@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/weights.h"
+#include "../common/job/weights.h"
 
 void bcd_trainer_name(const bcd_trainer_t *self, const char *what, char ret_name[EX_NAME_SIZE])
 {

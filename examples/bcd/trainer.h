@@ -13,10 +13,10 @@
 #ifndef BCD_TRAINER_H
 #define BCD_TRAINER_H
 
-#include "../common/job.h"
-#include "../common/samples.h"
+#include "../common/job/job.h"
+#include "../common/samples/columns.h"
+#include "../common/samples/samples.h"
 #include "blocks.h"
-#include "../common/columns.h"
 #include "options.h"
 #include "psd.h"
 #include "step.h"

@@ -10,7 +10,7 @@
 #ifndef FM_BLOCK_H
 #define FM_BLOCK_H
 
-#include "../common/batch.h"
+#include "../common/samples/batch.h"
 #include "job.h"
 #include "kernel.h"
 

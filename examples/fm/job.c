@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/weights.h"
+#include "../common/job/weights.h"
 
 #define TEXT_SIZE 160
 /* Rows in one pull of counts and embeddings. */

@@ -17,9 +17,9 @@
 #ifndef FM_JOB_H
 #define FM_JOB_H
 
-#include "../common/evaluate.h"
-#include "../common/job.h"
-#include "../common/samples.h"
+#include "../common/job/job.h"
+#include "../common/samples/evaluate.h"
+#include "../common/samples/samples.h"
 #include "model.h"
 #include "options.h"
 

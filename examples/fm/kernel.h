@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../common/samples.h"
+#include "../common/samples/samples.h"
 
 #define FM_NO_SLOT UINT32_MAX
 

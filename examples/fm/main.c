@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../common/load.h"
-#include "../common/program.h"
-#include "../common/report.h"
+#include "../common/program/program.h"
+#include "../common/samples/load.h"
+#include "../common/samples/report.h"
 #include "job.h"
 #include "model.h"
 #include "options.h"

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/number.h"
-#include "../common/output.h"
+#include "../common/program/number.h"
+#include "../common/program/output.h"
 #include "options.h"
 
 #define FIRST_ROOM 1024

@@ -9,7 +9,7 @@
 #ifndef FM_MODEL_H
 #define FM_MODEL_H
 
-#include "../common/samples.h"
+#include "../common/samples/samples.h"
 #include "kernel.h"
 #include "psd.h"
 

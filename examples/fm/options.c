@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "../common/inputs.h"
+#include "../common/program/inputs.h"
 
 #define AT(member) offsetof(fm_options_t, member)
 static const ps_opt_t OPTIONS[] = {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/progress.h"
-#include "../common/random.h"
+#include "../common/job/progress.h"
+#include "../common/program/random.h"
 #include "block.h"
 
 typedef struct trainer {

@@ -16,7 +16,7 @@
 #ifndef FM_TRAIN_H
 #define FM_TRAIN_H
 
-#include "../common/samples.h"
+#include "../common/samples/samples.h"
 #include "job.h"
 
 /*

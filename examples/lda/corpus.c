@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/random.h"
+#include "../common/program/random.h"
 #include "psd_data.h"
 
 #define BATCH 1000

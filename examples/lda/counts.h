@@ -16,7 +16,7 @@
 #ifndef LDA_COUNTS_H
 #define LDA_COUNTS_H
 
-#include "../common/job.h"
+#include "../common/job/job.h"
 #include "corpus.h"
 
 typedef struct lda_counts {

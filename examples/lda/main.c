@@ -6,7 +6,7 @@
  *          one worker with a part of the documents; how often each word has
  *          each topic is a table on the server.
  */
-#include "../common/program.h"
+#include "../common/program/program.h"
 #include "infer.h"
 #include "options.h"
 #include "train.h"

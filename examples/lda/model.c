@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../common/number.h"
+#include "../common/program/number.h"
 #include "psd_data.h"
 
 #define WORDS_MOST (1U << 27)

@@ -3,7 +3,7 @@
 #ifndef LDA_OPTIONS_H
 #define LDA_OPTIONS_H
 
-#include "../common/job.h"
+#include "../common/job/job.h"
 
 typedef struct lda_options {
     bool help;

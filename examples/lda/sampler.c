@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/random.h"
+#include "../common/program/random.h"
 
 #define APART 4 /* tokens from one stage to the next */
 #define RING 16 /* tokens whose plans are kept: more than 2 * APART */

@@ -26,7 +26,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "../common/random.h"
+#include "../common/program/random.h"
 #include "alias.h"
 #include "psd.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../common/program.h"
+#include "../common/program/program.h"
 #include "evaluate.h"
 #include "model.h"
 #include "sampler.h"

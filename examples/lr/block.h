@@ -12,7 +12,7 @@
 #ifndef LR_BLOCK_H
 #define LR_BLOCK_H
 
-#include "../common/batch.h"
+#include "../common/samples/batch.h"
 #include "job.h"
 
 typedef struct lr_block {

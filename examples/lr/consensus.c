@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/columns.h"
-#include "../common/program.h"
+#include "../common/program/program.h"
+#include "../common/samples/columns.h"
 #include "stop.h"
 
 /* A curvature of nothing would make steps without bound. */

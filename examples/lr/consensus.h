@@ -19,7 +19,7 @@
 #ifndef LR_CONSENSUS_H
 #define LR_CONSENSUS_H
 
-#include "../common/samples.h"
+#include "../common/samples/samples.h"
 #include "job.h"
 #include "psd.h"
 

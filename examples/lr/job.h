@@ -24,11 +24,11 @@
 #ifndef LR_JOB_H
 #define LR_JOB_H
 
-#include "../common/evaluate.h"
-#include "../common/job.h"
-#include "../common/samples.h"
-#include "../common/sums.h"
-#include "../common/weights.h"
+#include "../common/job/job.h"
+#include "../common/job/sums.h"
+#include "../common/job/weights.h"
+#include "../common/samples/evaluate.h"
+#include "../common/samples/samples.h"
 #include "options.h"
 #include "psd.h"
 

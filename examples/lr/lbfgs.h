@@ -14,7 +14,7 @@
 #ifndef LR_LBFGS_H
 #define LR_LBFGS_H
 
-#include "../common/samples.h"
+#include "../common/samples/samples.h"
 #include "job.h"
 
 /* As lr_train. */

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "../common/evaluate.h"
+#include "../common/samples/evaluate.h"
 
 static double logit(double m, double y)
 {

@@ -7,10 +7,10 @@
  *          table on the server, whose updater turns gradients into steps.
  *          Errors are one line on stderr; the exit code is the status's.
  */
-#include "../common/load.h"
-#include "../common/model.h"
-#include "../common/program.h"
-#include "../common/report.h"
+#include "../common/program/program.h"
+#include "../common/samples/load.h"
+#include "../common/samples/model.h"
+#include "../common/samples/report.h"
 #include "consensus.h"
 #include "job.h"
 #include "lbfgs.h"

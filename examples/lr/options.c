@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "../common/inputs.h"
-#include "../common/number.h"
+#include "../common/program/inputs.h"
+#include "../common/program/number.h"
 #include "loss.h"
 
 #define FEATURES_MAX 4294967294

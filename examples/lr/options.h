@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../common/job.h"
-#include "../common/load.h"
+#include "../common/job/job.h"
+#include "../common/samples/load.h"
 #include "psd.h"
 
 #define LR_AHEAD_MAX 16

@@ -5,8 +5,8 @@
 #ifndef LR_REPORT_H
 #define LR_REPORT_H
 
-#include "../common/evaluate.h"
-#include "../common/model.h"
+#include "../common/samples/evaluate.h"
+#include "../common/samples/model.h"
 #include "job.h"
 #include "options.h"
 #include "psd.h"

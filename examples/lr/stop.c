@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/program.h"
+#include "../common/program/program.h"
 #include "loss.h"
 
 #define STILL_EPOCHS 2

@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#include "../common/samples.h"
+#include "../common/samples/samples.h"
 #include "job.h"
 
 typedef struct lr_stop {

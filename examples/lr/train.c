@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/progress.h"
+#include "../common/job/progress.h"
 #include "block.h"
 #include "loss.h"
 #include "stop.h"

@@ -15,7 +15,7 @@
 #ifndef LR_TRAIN_H
 #define LR_TRAIN_H
 
-#include "../common/samples.h"
+#include "../common/samples/samples.h"
 #include "job.h"
 
 /* Trains, then adds the loss of the worker's examples under the final

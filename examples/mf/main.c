@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../common/program.h"
+#include "../common/program/program.h"
 #include "options.h"
 #include "train.h"
 

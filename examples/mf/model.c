@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/number.h"
-#include "../common/output.h"
+#include "../common/program/number.h"
+#include "../common/program/output.h"
 
 #define ROWS_MOST 100000000u
 #define WIDTH_MOST 4096u

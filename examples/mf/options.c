@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "../common/inputs.h"
-#include "../common/program.h"
+#include "../common/program/inputs.h"
+#include "../common/program/program.h"
 
 #define AT(member) offsetof(mf_options_t, member)
 static const ps_opt_t OPTIONS[] = {

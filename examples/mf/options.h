@@ -3,7 +3,7 @@
 #ifndef MF_OPTIONS_H
 #define MF_OPTIONS_H
 
-#include "../common/job.h"
+#include "../common/job/job.h"
 
 typedef enum mf_method {
     MF_SGD, /* stochastic gradient descent */

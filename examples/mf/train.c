@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/program.h"
-#include "../common/random.h"
+#include "../common/program/program.h"
+#include "../common/program/random.h"
 
 #define NAME_SIZE 256
 #define START 0.05 /* first factors are within this of zero */

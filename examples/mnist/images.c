@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/load.h"
+#include "../common/samples/load.h"
 
 #define BATCH 1000
 

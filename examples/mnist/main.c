@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/program.h"
+#include "../common/program/program.h"
 #include "options.h"
 #include "train.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/random.h"
+#include "../common/program/random.h"
 
 static psd_status_t init_layer(mnist_network_t *self, mnist_layer_t *layer, size_t at,
                                psd_error_t *err)

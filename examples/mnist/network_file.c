@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../common/number.h"
-#include "../common/output.h"
+#include "../common/program/number.h"
+#include "../common/program/output.h"
 #include "network.h"
 
 #define SIZE_MOST 100000000u

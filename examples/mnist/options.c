@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-#include "../common/inputs.h"
-#include "../common/program.h"
+#include "../common/program/inputs.h"
+#include "../common/program/program.h"
 
 #define AT(member) offsetof(mnist_options_t, member)
 static const ps_opt_t OPTIONS[] = {

@@ -3,7 +3,7 @@
 #ifndef MNIST_OPTIONS_H
 #define MNIST_OPTIONS_H
 
-#include "../common/job.h"
+#include "../common/job/job.h"
 
 typedef enum mnist_network_kind {
     MNIST_SOFTMAX, /* one layer, from zero */

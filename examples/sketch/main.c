@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/inputs.h"
-#include "../common/options.h"
-#include "../common/program.h"
+#include "../common/program/inputs.h"
+#include "../common/program/options.h"
+#include "../common/program/program.h"
 #include "sketch.h"
 
 #define BLANKS " \t\r\n"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/random.h"
+#include "../common/program/random.h"
 
 #define QUERY_BATCH ((size_t)10000)
 

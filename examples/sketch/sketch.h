@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../common/job.h"
+#include "../common/job/job.h"
 #include "psd.h"
 #include "psd_data.h"
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/program.h"
+#include "../common/program/program.h"
 #include "judge.h"
 #include "train.h"
 

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stddef.h>
 
-#include "../common/inputs.h"
-#include "../common/options.h"
+#include "../common/program/inputs.h"
+#include "../common/program/options.h"
 
 #define AT(member) offsetof(wv_options_t, member)
 static const ps_opt_t OPTIONS[] = {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../common/job.h"
+#include "../common/job/job.h"
 #include "psd.h"
 
 #define WV_BLOCK_LEAST 100

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../common/program.h"
+#include "../common/program/program.h"
 #include "learner.h"
 
 #define LOOK_MS 200 /* interval of polling the others' words */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* examples/common/batch.h: the rows of a minibatch. */
-#include "common/batch.h"
+/* examples/common/samples/batch.h: the rows of a minibatch. */
+#include "common/samples/batch.h"
 
 #include <criterion/criterion.h>
 

@@ -5,8 +5,8 @@
 #include <math.h>
 
 #include "bcd/blocks.h"
-#include "common/columns.h"
 #include "bcd/step.h"
+#include "common/samples/columns.h"
 
 #define N_SAMPLES 40
 #define N_FEATURES 7

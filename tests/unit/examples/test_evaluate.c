@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* examples/common/evaluate.h: AUC against its definition, losses at the ends.
+/* examples/common/samples/evaluate.h: AUC against its definition, losses at the ends.
  */
-#include "common/evaluate.h"
+#include "common/samples/evaluate.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/evaluate.h"
-#include "common/random.h"
+#include "common/program/random.h"
+#include "common/samples/evaluate.h"
 #include "fm/kernel.h"
 #include "fm/model.h"
 #include "support/temp_dir.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "common/random.h"
+#include "common/program/random.h"
 
 enum { N = 5, STEPS = 2 * LR_STEPS + 3 };
 

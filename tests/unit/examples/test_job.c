@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* examples/common/job.h: names of the tables of one run. */
-#include "common/job.h"
+/* examples/common/job/job.h: names of the tables of one run. */
+#include "common/job/job.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

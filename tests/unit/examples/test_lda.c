@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/random.h"
+#include "common/program/random.h"
 #include "lda/corpus.h"
 #include "lda/likelihood.h"
 #include "lda/model.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* examples/common/load.h: shares, and what is refused. */
-#include "common/load.h"
+/* examples/common/samples/load.h: shares, and what is refused. */
+#include "common/samples/load.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

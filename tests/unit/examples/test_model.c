@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* examples/common/model.h: the model's file, there and back, and what is
+/* examples/common/samples/model.h: the model's file, there and back, and what is
  * refused.
  */
-#include "common/model.h"
+#include "common/samples/model.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

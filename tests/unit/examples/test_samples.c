@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* examples/common/samples.h: keys are numbered in their order. */
-#include "common/samples.h"
+/* examples/common/samples/samples.h: keys are numbered in their order. */
+#include "common/samples/samples.h"
 
 #include <criterion/criterion.h>
 

@@ -9,8 +9,8 @@
 #ifndef EX_WEIGHTS_H
 #define EX_WEIGHTS_H
 
+#include "../samples/model.h"
 #include "job.h"
-#include "model.h"
 #include "psd.h"
 
 /* The number of rows for keys up to the greatest, which need not be exact

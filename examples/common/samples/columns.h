@@ -12,8 +12,8 @@
 #ifndef EX_COLUMNS_H
 #define EX_COLUMNS_H
 
-#include "samples.h"
 #include "psd.h"
+#include "samples.h"
 
 typedef struct ex_columns {
     size_t n_samples;

@@ -9,8 +9,8 @@
 #ifndef EX_BATCH_H
 #define EX_BATCH_H
 
-#include "samples.h"
 #include "psd.h"
+#include "samples.h"
 
 typedef struct ex_batch {
     size_t n;           /* features of the minibatch */

@@ -10,7 +10,7 @@
 #ifndef EX_PROGRESS_H
 #define EX_PROGRESS_H
 
-#include "evaluate.h"
+#include "../samples/evaluate.h"
 #include "psd.h"
 
 typedef struct ex_progress {

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "options.h"
+#include "../program/options.h"
 #include "psd_data.h"
 #include "samples.h"
 

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room examples/common/program: the frame of a program
+ *
+ * It is       main around the work, options, numbers, input and output files,
+ *             random numbers.
+ * It uses     The public headers, lib/base/options.h.
+ * It ignores  Samples, models and jobs.
+ * Start at    program.h, options.h.
+ */
+/*
  * program - the frame of main around the work
  */
 #ifndef EX_PROGRAM_H

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room examples/common/samples: samples and models on this machine
+ *
+ * It is       Samples read and numbered, minibatches, columns, linear models and
+ *             their files, measures.
+ * It uses     program, the public headers.
+ * It ignores  Workers, tables and clocks.
+ * Start at    samples.h, load.h, model.h.
+ */
+/*
  * ex_samples - labelled sparse samples in memory
  *
  * Shape    sample i has the entries starts[i] .. starts[i + 1] - 1. A worker

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "number.h"
-#include "output.h"
+#include "../program/number.h"
+#include "../program/output.h"
 
 #define FIRST_ROOM 1024
 #define LINE_SIZE 128

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room examples/common/job: a worker beside the others
+ *
+ * It is       Connection and rank, tables, sums over all workers, a model in a
+ *             table, lines of progress.
+ * It uses     samples, program, the public headers.
+ * It ignores  What a program trains.
+ * Start at    job.h.
+ */
+/*
  * ex_job - a worker's side of the server: connection, rank, tables, meeting
  *
  * What     Each process is one worker of the job: rank $PSD_WORKER of
@@ -17,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "options.h"
+#include "../program/options.h"
 #include "psd.h"
 
 typedef struct ex_job_options {

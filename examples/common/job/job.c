@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "number.h"
+#include "../program/number.h"
 
 #define WORKERS_MAX 4096
 /* How long a worker that cannot start, or go on, tries to report it. */

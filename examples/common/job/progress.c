@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "program.h"
+#include "../program/program.h"
 
 psd_status_t ex_progress_init(ex_progress_t *self, double every_s, size_t room, psd_error_t *err)
 {
