@@ -43,7 +43,7 @@ static void warn_of_near(const ps_out_t *out, const char *prefix, const char *co
         const char *near = ps_text_suggest(name, known);
 
         if (near != NULL && strcmp(near, name) != 0) {
-            ps_say(out, "warning: nobody reads %s; did you mean %s?", name, near);
+            ps_say(out, "warning: no option has the variable %s; did you mean %s?", name, near);
         }
     }
 }

@@ -121,7 +121,7 @@ psd_status_t ps_train_check_running(psd_train_t *self, psd_error_t *err)
     if (self->phase != PS_TRAIN_RUNNING) {
         return psd_error_set(err, PSD_INVALID,
                              self->phase == PS_TRAIN_ENDED ? "the training has ended"
-                                                           : "psd_train_begin comes first");
+                                                           : "psd_train_begin must be called first");
     }
     ps_train_lock(self);
     rc = ps_train_check(self, err);
@@ -152,7 +152,7 @@ void ps_train_print_reason(const psd_train_t *self, char ret_text[PS_REASON_SIZE
         (void)snprintf(ret_text, PS_REASON_SIZE, "slice %" PRIu32 " is not counted",
                        self->slice.slice);
     } else {
-        (void)snprintf(ret_text, PS_REASON_SIZE, "threads are about to go on");
+        (void)snprintf(ret_text, PS_REASON_SIZE, "threads are about to continue");
     }
 }
 
