@@ -185,7 +185,7 @@ static bool a_refused_node_says_so(cluster_t *cluster, psd_client_t *admin)
     status = run_line(command);
     CHECK(status == 4);
     (void)snprintf(command, sizeof command,
-                   "grep -q 'E3011 .*known with another secret.*pscli node "
+                   "grep -q 'E3011 .*has another secret.*pscli node "
                    "remove n1 --force' %s/refused",
                    cluster->dir.path);
     status = run_line(command);
