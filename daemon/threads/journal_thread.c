@@ -113,7 +113,7 @@ static void log_trouble(const ps_journal_thread_t *self, const char *what)
 
     ps_log(PS_LOG_ERROR, what,
            "shard=%" PRIu32 " reason=%s hint=\"retrying until it works; nothing is acknowledged at "
-                            "level disk until then\"",
+           "level disk until then\"",
            self->shard, ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
 }
 

@@ -137,7 +137,7 @@ refused() {
     fi
 }
 refused '--train FILE is missing'
-refused '--prior "1,x": "x" is no group' --train f --prior 1,x
+refused '--prior "1,x": "x" is not a group' --train f --prior 1,x
 refused '--delay is "65"; allowed: 0 to 64' --train f --delay 65
 refused '--eta is "2"; allowed:' --train f --eta 2
 refused '--predict needs --test' --predict m

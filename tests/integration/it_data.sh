@@ -89,7 +89,7 @@ expect 0 data convert --to binary matrix.libsvm name
 expect 0 data convert --rows 1:3 --to libsvm name.info rows.libsvm
 tail -n 2 matrix.libsvm | cmp -s - rows.libsvm || fail "rows 1 and 2: $(cat rows.libsvm)"
 expect 2 data convert --to binary matrix.libsvm name
-err_has 'name.info is there'
+err_has 'name.info exists'
 expect 2 data show --rows 0:1 matrix.libsvm
 err_has 'libsvm files do not say where they are'
 expect 2 data show --rows 1 name.info

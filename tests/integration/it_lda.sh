@@ -56,7 +56,7 @@ bad_model() {
 # Flags and files. No psd runs yet: none of this needs one.
 refused 2 'one of --train FILE and --infer FILE is needed'
 refused 2 'one of --train FILE and --infer FILE is needed' --train f --infer m
-refused 2 'want --infer FILE' --train f --top 3
+refused 2 'need --infer FILE' --train f --top 3
 refused 2 '--infer needs --test FILE or --top N' --infer m
 refused 2 '--names needs --top N' --infer m --test f --names n
 refused 2 '--document-topics needs --test FILE' --infer m --top 3 \

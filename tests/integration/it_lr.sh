@@ -42,7 +42,7 @@ bad_line() {
 
 # Flags. No psd runs yet: none of this needs one.
 refused 2 '--train FILE is missing'
-refused 2 '"x" is no option' x
+refused 2 '"x" is not an option' x
 refused 2 'unknown option "--trian"' --trian f
 refused 2 '--train needs a value: FILE' --train
 refused 2 '--train is empty' --train=

@@ -33,7 +33,7 @@ expect 6 node remove n1
 err_has 'the last ones of 3 of them \(tables: lone, other\); restart it to recover'
 expect 2 node remove n1 --force
 err_has "removing node \"n1\", with $what, whose rows would be lost"
-err_has 'needs --yes where there is no terminal'
+err_has 'needs --yes, as there is no terminal'
 answer n && fail "a no ends well"
 out_has "remove node \"n1\", with $what"
 out_has 'not removed'

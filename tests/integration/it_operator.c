@@ -121,7 +121,7 @@ static bool a_push_without_a_second_copy_says_so(cluster_t *cluster, psd_client_
     CHECK(pthread_create(&thread, NULL, push_one, &pusher) == 0);
     CHECK(answers_with(admin, WHY,
                        "(push to table w partition 0): ack level "
-                       "replica cannot be had"));
+                       "replica is not available"));
     CHECK(answers_with(admin, CLOCKS, "ack level replica is not available"));
     CHECK(answers_with(admin, WHY, "is rebuilt elsewhere if that stays away"));
     CHECK(answers_with(admin, EVENTS, "node n1 is suspect, silent for"));

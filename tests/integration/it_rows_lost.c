@@ -179,7 +179,7 @@ static bool a_forced_removal_is_told_too(cluster_t *cluster, psd_error_t *err)
                          CALL_MS, &reply, err);
         psd_free(reply);
         reply = NULL;
-    } while (rc == PSD_NODE_HELD && strstr(psd_error_text(err), "as was confirmed") == NULL);
+    } while (rc == PSD_NODE_HELD && strstr(psd_error_text(err), "were confirmed") == NULL);
     CHECK(rc == PSD_NODE_HELD);
     while (rc == PSD_NODE_HELD) {
         psd_error_clear(err);

@@ -136,10 +136,10 @@ static bool refuse_bad_files(psd_train_t *train, psd_error_t *err)
     CHECK_ERROR(psd_train_load(train, 0, path_of("none"), err), PSD_IO, "none", err);
     CHECK_ERROR(psd_train_load(train, 0, "-", err), PSD_INVALID, "twice", err);
     CHECK_ERROR(psd_train_load(train, 0, "/dev/null", err), PSD_INVALID,
-                "/dev/null is no regular file", err);
+                "/dev/null is not a regular file", err);
     CHECK(mkfifo(path_of("pipe"), 0600) == 0);
     CHECK_ERROR(psd_train_load(train, 0, path_of("pipe"), err), PSD_INVALID,
-                "pipe is no regular file", err);
+                "pipe is not a regular file", err);
     CHECK_ERROR(psd_train_load(train, 3, path_of("bad"), err), PSD_INVALID, "table is 3", err);
     return true;
 }

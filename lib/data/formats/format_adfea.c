@@ -21,7 +21,8 @@ static psd_status_t end_group(psd_samples_t *samples, size_t first, int64_t id, 
     }
     for (size_t g = first; g < samples->n_groups; g++) {
         if (samples->group_ids[g] == id) {
-            return psd_error_set(err, PSD_INVALID, "keys of group %" PRId64 " are not adjacent", id);
+            return psd_error_set(err, PSD_INVALID, "keys of group %" PRId64 " are not adjacent",
+                                 id);
         }
     }
     ps_samples_end_group(samples, id);

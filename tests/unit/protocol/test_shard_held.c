@@ -192,8 +192,8 @@ Test(shard_held, keeps_no_more_for_an_open_clock_than_it_may)
     } while (said(&bench)->kind == PS_KIND_ACK && seq < 100000);
     cr_assert_eq(said(&bench)->kind, PS_KIND_REFUSED);
     cr_expect_eq(said(&bench)->refused.status, PSD_LIMIT);
-    cr_expect_not_null(
-        strstr(said(&bench)->refused.text, "exceed limits.held_bytes 1048576; push less per clock"));
+    cr_expect_not_null(strstr(said(&bench)->refused.text,
+                              "exceed limits.held_bytes 1048576; push less per clock"));
     cr_assert_eq(mark_clock(&bench, seq + 1, 0, 1), PSD_OK);
     cr_expect_eq(pull(&bench, 2), (float)(seq - 1));
     message.push.seq = seq + 2;
