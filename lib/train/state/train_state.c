@@ -120,8 +120,9 @@ psd_status_t ps_train_check_running(psd_train_t *self, psd_error_t *err)
 
     if (self->phase != PS_TRAIN_RUNNING) {
         return psd_error_set(err, PSD_INVALID,
-                             self->phase == PS_TRAIN_ENDED ? "the training has ended"
-                                                           : "psd_train_begin must be called first");
+                             self->phase == PS_TRAIN_ENDED
+                                 ? "the training has ended"
+                                 : "psd_train_begin must be called first");
     }
     ps_train_lock(self);
     rc = ps_train_check(self, err);
