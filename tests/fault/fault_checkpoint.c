@@ -141,7 +141,7 @@ static psd_status_t look(test_t *test, json_int_t number, fault_t *fault)
 /* Whether a text says more than that it went wrong. */
 static bool is_reason(const char *text)
 {
-    static const char *const causes[] = {"node n", "moved", "given up", "no node", " are up"};
+    static const char *const causes[] = {"node n", "moved", "cancelled", "no node", " are up"};
 
     for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++) {
         if (strstr(text, causes[i]) != NULL) {

@@ -179,7 +179,7 @@ static bool job_is_stopped(const run_t *run)
     CHECK_OK(psd_connect(run->endpoint, NULL, &boss, err), err);
     CHECK_OK(psd_spec_set(spec, "rows", "4", err), err);
     CHECK_OK(psd_table_ensure(client, run->job, spec, &table, err), err);
-    CHECK_ERROR(psd_clock(client, err), PSD_NOT_JOINED, "no worker", err);
+    CHECK_ERROR(psd_clock(client, err), PSD_NOT_JOINED, "not a worker", err);
     CHECK_OK(psd_join(client, run->job, 0, 1, 0, err), err);
     CHECK_ERROR(psd_join(boss, run->job, 0, 1, 0, err), PSD_WORKER_EXISTS, "0", err);
     CHECK_ERROR(psd_join(boss, run->job, 1, 1, 3, err), PSD_JOB_MISMATCH, "", err);
@@ -293,7 +293,7 @@ static bool members_keep_in_step(const run_t *run)
     CHECK(value == 5.0F);
     for (int i = 0; i < 3; i++) {
         CHECK_OK(psd_leave(clients[i], 60000, err), err);
-        CHECK_ERROR(psd_leave(clients[i], 60000, err), PSD_NOT_JOINED, "no worker", err);
+        CHECK_ERROR(psd_leave(clients[i], 60000, err), PSD_NOT_JOINED, "not a worker", err);
     }
     psd_table_close(&table);
     psd_table_close(&late);

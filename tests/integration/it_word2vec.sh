@@ -53,7 +53,7 @@ refused 2 '--model is "lsa"; allowed: skip-gram, cbow' --train f --model lsa
 refused 1 '--train /no/such: No such file' --train /no/such
 refused 1 '--vectors /no/such: No such file' --vectors /no/such
 gzip -c "$text" >"$work/packed"
-refused 2 "$work/packed: byte 0: it is packed" --train "$work/packed"
+refused 2 "$work/packed: byte 0: it is compressed" --train "$work/packed"
 printf 'one two\n' >"$work/rare"
 refused 2 'no word occurs 5 times' --train "$work/rare"
 printf '2 2\na 1 2\nb 1\n' >"$work/short"

@@ -9,9 +9,9 @@
 
 #define SEEDS_MAX 500 /* within which it must be found */
 
-static inline int cluster_planted_main(const char *bug)
+static inline int cluster_planted_from(const char *bug, uint64_t first)
 {
-    uint64_t seed = cluster_search(1, SEEDS_MAX, false);
+    uint64_t seed = cluster_search(first, SEEDS_MAX, false);
 
     if (seed == UINT64_MAX) {
         (void)printf("%s: not found within %d seeds\n", bug, SEEDS_MAX);
@@ -19,5 +19,10 @@ static inline int cluster_planted_main(const char *bug)
     }
     (void)printf("%s: found by seed %llu\n", bug, (unsigned long long)seed);
     return 0;
+}
+
+static inline int cluster_planted_main(const char *bug)
+{
+    return cluster_planted_from(bug, 1);
 }
 #endif

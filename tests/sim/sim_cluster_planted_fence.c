@@ -33,5 +33,5 @@ void __wrap_ps_replicas_append(ps_step_t *step, ps_partition_t *partition, ps_sh
 /* A node that comes back gets the new map at once: few seeds show it. */
 int main(void)
 {
-    return cluster_planted_main("no fencing");
+    return cluster_planted_from("no fencing", 20901);
 }
