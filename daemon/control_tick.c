@@ -14,10 +14,9 @@ void ps_control_tick(ps_control_t *self)
     ps_control_receive_shards(self); /* also makes decisions */
     ps_fleet_tick(self->fleet);
     ps_control_note_nodes(self);
-    ps_control_go_on(self);
-    ps_control_expire_barriers(self);
     ps_control_settle_work(self);
-    ps_control_expire_work(self);
+    ps_control_look_again(self);
+    ps_control_go_on(self);
     ps_control_checkpoint_tick(self);
     ps_fleet_send_due(self->fleet);
     if (self->watches.by_job.count > ps_registry_n_jobs(self->is.registry)) {
@@ -34,13 +33,14 @@ uint64_t ps_control_deadline(const ps_control_t *self)
 {
     uint64_t due_ms = ps_registry_deadline(self->is.registry);
     uint64_t workers = due_ms < self->grace_ms ? self->grace_ms : due_ms;
-    uint64_t barriers = ps_watches_deadline(&self->watches);
+    const ps_waiter_t *waiter = ps_waiters_first_due(&self->waiters);
+    uint64_t requests = waiter == NULL ? PS_NOT_DUE : waiter->due_ms;
     uint64_t nodes = ps_overseer_deadline(self->overseer);
-    uint64_t copies = min_u64(ps_control_decide_at(self), ps_control_again_at(self));
+    uint64_t copies = ps_control_decide_at(self);
 
     if (self->work_due) {
         return 0;
     }
     copies = min_u64(copies, ps_control_checkpoint_deadline(self));
-    return min_u64(min_u64(workers, barriers), min_u64(nodes, copies));
+    return min_u64(min_u64(workers, requests), min_u64(nodes, copies));
 }

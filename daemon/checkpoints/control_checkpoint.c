@@ -408,7 +408,8 @@ psd_status_t ps_control_checkpoint_create(ps_control_t *self, ps_control_request
     if (rc != PSD_OK) {
         return ps_control_checkpoint_fail(self, request, rc, err);
     }
-    return request->asks || ps_doc_set_u64(request->reply, "number", self->checkpoint.number)
+    return request->waits.kind != 0 ||
+                   ps_doc_set_u64(request->reply, "number", self->checkpoint.number)
                ? PSD_OK
                : ps_control_no_memory(err);
 }

@@ -13,8 +13,8 @@
 #define OP_BYTES_MAX 64 /* of an operation's name */
 #define OPS_MAX 64
 
-static psd_status_t find_op(const ps_control_t *self, const char *name, size_t *ret_op,
-                            psd_error_t *err)
+static psd_status_t find_op(const ps_control_t *self, const char *name,
+                            const ps_control_row_t **ret_op, psd_error_t *err)
 {
     const char *names[OPS_MAX + 1];
     const char *near = NULL;
@@ -23,7 +23,7 @@ static psd_status_t find_op(const ps_control_t *self, const char *name, size_t *
     assert(self->is.n_ops <= OPS_MAX);
     for (size_t i = 0; i < self->is.n_ops; i++) {
         if (strcmp(self->is.ops[i].name, name) == 0) {
-            *ret_op = i;
+            *ret_op = &self->is.ops[i];
             return PSD_OK;
         }
         names[i] = self->is.ops[i].name;
@@ -40,11 +40,11 @@ static psd_status_t find_op(const ps_control_t *self, const char *name, size_t *
 
 /* Reads the fields that all requests have. */
 static psd_status_t read_head(const ps_control_t *self, ps_control_request_t *request,
-                              size_t *ret_op, psd_error_t *err)
+                              psd_error_t *err)
 {
     const char *op = NULL;
     uint64_t version = 0;
-    psd_status_t rc = ps_doc_get_u64(request->doc, "id", 0, UINT64_MAX, &request->id, err);
+    psd_status_t rc = ps_doc_get_u64(request->doc, "id", 0, UINT64_MAX, &request->waits.id, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -61,93 +61,75 @@ static psd_status_t read_head(const ps_control_t *self, ps_control_request_t *re
     if (rc != PSD_OK) {
         return rc;
     }
-    return find_op(self, op, ret_op, err);
+    return find_op(self, op, &request->op, err);
 }
 
-/* A request on its way: from its bytes to its answer, or to where it waits. */
-typedef struct ps_task {
-    ps_control_request_t request;
-    ps_doc_t *doc; /* owned; of the request */
-    size_t op;
-} ps_task_t;
-
-static void task_destroy(ps_task_t **self_p)
+static ps_control_request_t *request_of(ps_waiter_t *waiter)
 {
-    ps_task_t *self = *self_p;
-
-    if (self != NULL) {
-        ps_doc_destroy(&self->request.reply);
-        ps_buffer_done(&self->request.words);
-        ps_doc_destroy(&self->doc);
-        ps_free(self);
-    }
-    *self_p = NULL;
+    return (ps_control_request_t *)waiter; /* its first member */
 }
 
 /* true: it resent an earlier answer, or the request waits already; its
  * answer goes to the newest connection. */
 static bool answer_again(ps_control_t *self, const ps_control_request_t *request)
 {
+    const ps_waiter_t *who = &request->waits;
     ps_bytes_t text;
 
-    for (size_t i = 0; i < self->n_tasks; i++) {
-        ps_control_request_t *waits = &self->tasks[i]->request;
-
-        if ((waits->once || waits->pauses || waits->made != 0) &&
-            waits->session == request->session && waits->id == request->id) {
-            waits->conn = request->conn;
-            return true;
-        }
+    if (ps_waiters_repeat(&self->waiters, who) != NULL) {
+        return true;
     }
-    if (!request->once || !ps_replies_find(&self->replies, request->session, request->id, &text)) {
+    if (!request->op->once || !ps_replies_find(&self->replies, who->session, who->id, &text)) {
         return false;
     }
-    ps_control_send_text(self, request->conn, text);
+    ps_control_send_text(self, who->conn, text);
     return true;
 }
 
 bool ps_control_is_made(const ps_control_t *self, uint32_t table)
 {
-    for (size_t i = 0; i < self->n_tasks; i++) {
-        if (self->tasks[i]->request.made == table) {
+    const ps_waiter_t *waiter = NULL;
+
+    TAILQ_FOREACH(waiter, &self->waiters, link)
+    {
+        if (((const ps_control_request_t *)waiter)->made == table) {
             return true;
         }
     }
     return false;
 }
 
-static psd_status_t run_op(ps_control_t *self, ps_task_t *task, psd_error_t *err)
+static psd_status_t run_op(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
 {
-    ps_control_request_t *request = &task->request;
+    const ps_control_row_t *op = request->op;
     const ps_job_t *job = NULL;
     psd_status_t rc = PSD_OK;
 
     if (request->step == 0) {
         request->last_table = ps_registry_last_table(self->is.registry);
     }
-    if (request->step > 0 || self->is.ops[task->op].first == PS_ASK_NONE) {
-        return self->is.ops[task->op].run(self, request, err);
+    if (request->step > 0 || op->first == PS_ASK_NONE) {
+        return op->run(self, request, err);
     }
-    if (self->is.ops[task->op].first == PS_ASK_INSPECT ||
-        self->is.ops[task->op].first == PS_ASK_BRIEFLY) {
+    if (op->first == PS_ASK_INSPECT || op->first == PS_ASK_BRIEFLY) {
         return ps_control_ask(request, PS_CALL_INSPECT, 0);
     }
     rc = ps_control_find_job(self, request->doc, &job, err);
     return rc == PSD_OK ? ps_control_ask(request, PS_CALL_WAITING, job->id) : rc;
 }
 
-static psd_status_t judge(ps_control_t *self, ps_task_t *task, psd_error_t *err)
+static psd_status_t judge(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
 {
-    ps_control_request_t *request = &task->request;
-    psd_status_t rc = read_head(self, request, &task->op, err);
+    uint64_t *session = &request->waits.session;
+    psd_status_t rc = read_head(self, request, err);
 
     if (rc != PSD_OK) {
         return rc;
     }
-    if (!self->is.ops[task->op].is_open) {
-        rc = ps_doc_get_u64(request->doc, "session", 0, UINT64_MAX, &request->session, err);
+    if (!request->op->is_open) {
+        rc = ps_doc_get_u64(request->doc, "session", 0, UINT64_MAX, session, err);
         if (rc == PSD_OK) {
-            rc = ps_control_check_session(self, request->session, err);
+            rc = ps_control_check_session(self, *session, err);
         }
         if (rc == PSD_OK) {
             rc = ps_control_check_rows(self, request, err);
@@ -156,164 +138,137 @@ static psd_status_t judge(ps_control_t *self, ps_task_t *task, psd_error_t *err)
             return rc;
         }
     }
-    request->once = self->is.ops[task->op].once;
     if (answer_again(self, request)) {
-        request->parked = true;
-        request->once = false;
+        request->silent = true;
         return PSD_OK;
     }
-    request->reply = ps_control_new_reply(request->id, PSD_OK);
+    request->once = request->op->once;
+    request->reply = ps_control_new_reply(request->waits.id, PSD_OK);
     if (request->reply == NULL) {
         return ps_control_no_memory(err);
     }
-    return run_op(self, task, err);
+    return run_op(self, request, err);
 }
 
-/* Keeps a task that waits for answers of nodes. */
-static psd_status_t keep(ps_control_t *self, ps_task_t *task, psd_error_t *err)
+/* Asks the nodes what the request wants to know, if now. */
+static psd_status_t ask_nodes(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
 {
-    ps_control_request_t *request = &task->request;
     psd_status_t rc = PSD_OK;
 
-    if (!ps_grow(&self->tasks, &self->tasks_capacity, self->n_tasks + 1, sizeof(ps_task_t *))) {
-        return ps_control_no_memory(err);
+    if (request->waits.kind != PS_FOR_ANSWERS) {
+        return PSD_OK;
     }
-    request->asks = false;
-    if (request->again_ms == 0) {
+    if (request->waits.due_ms == PS_NOT_DUE) {
         rc = ps_overseer_ask(self->overseer, (int)request->ask_kind, request->ask_job,
                              request->words.size == 0 ? "" : (const char *)request->words.data,
-                             task, ps_now_ms(), err);
+                             request, ps_now_ms(), err);
         ps_buffer_done(&request->words);
     }
-    if (rc == PSD_OK && self->is.ops[task->op].first == PS_ASK_BRIEFLY) {
-        ps_overseer_be_brief(self->overseer, task);
-    }
-    if (rc == PSD_OK) {
-        self->tasks[self->n_tasks++] = task;
+    if (rc == PSD_OK && request->op->first == PS_ASK_BRIEFLY) {
+        ps_overseer_be_brief(self->overseer, request);
     }
     return rc;
 }
 
-/* An operation has returned: the task is answered and ends, or waits. */
-static void settle(ps_control_t *self, ps_task_t *task, psd_status_t rc)
+/* An operation has returned: the request is answered and ends, or waits. */
+static void settle(ps_control_t *self, ps_control_request_t *request, psd_status_t rc)
 {
-    ps_control_request_t *request = &task->request;
-
-    if (rc == PSD_OK && request->asks) {
-        rc = keep(self, task, self->err);
-        if (rc == PSD_OK) {
-            return;
+    if (rc == PSD_OK) {
+        rc = ask_nodes(self, request, self->err);
+    }
+    if (rc == PSD_OK && request->waits.kind != 0) {
+        ps_waiters_add(&self->waiters, &request->waits);
+        if (request->waits.kind == PS_FOR_BARRIER) {
+            ps_control_settle_barrier(self, request->waits.job);
         }
+        return;
     }
     if (rc != PSD_OK) {
         ps_log(PS_LOG_DEBUG, "request_refused", "conn=%" PRIu64 " session=%" PRIu64 " status=%s",
-               request->conn, request->session, psd_status_name(rc));
-        ps_control_refuse(self, request, rc, psd_error_text(self->err));
-    } else if (!request->parked) {
-        ps_control_send_reply(self, request, request->reply);
+               request->waits.conn, request->waits.session, psd_status_name(rc));
     }
+    ps_control_end(self, request, rc, psd_error_text(self->err));
     psd_error_clear(self->err);
-    task_destroy(&task);
 }
 
 static void serve(ps_control_t *self, uint64_t conn, ps_bytes_t text)
 {
-    const ps_control_request_t nobody = {.conn = conn};
-    ps_task_t *task = ps_alloc(1, sizeof *task);
+    const ps_control_request_t nobody = {.waits.conn = conn};
+    ps_control_request_t *request = ps_alloc(1, sizeof *request);
     psd_status_t rc = PSD_OK;
 
-    if (task == NULL) {
+    if (request == NULL) {
         ps_control_refuse(self, &nobody, PSD_NOMEM, "");
         return;
     }
-    task->request.conn = conn;
-    rc = ps_doc_parse(text, &task->doc, self->err);
-    task->request.doc = task->doc;
+    request->waits.conn = conn;
+    rc = ps_doc_parse(text, &request->doc, self->err);
     if (rc == PSD_OK) {
-        rc = judge(self, task, self->err);
+        rc = judge(self, request, self->err);
     }
-    settle(self, task, rc);
+    settle(self, request, rc);
 }
 
-static void forget_task(ps_control_t *self, const ps_task_t *task)
+/* Asks the nodes again, or runs the operation again. */
+static void try_again(ps_control_t *self, ps_control_request_t *request)
 {
-    for (size_t i = 0; i < self->n_tasks; i++) {
-        if (self->tasks[i] == task) {
-            self->tasks[i] = self->tasks[--self->n_tasks];
-            return;
-        }
-    }
+    bool asks = request->waits.kind == PS_FOR_ANSWERS;
+
+    ps_waiters_remove(&self->waiters, &request->waits);
+    settle(self, request,
+           asks ? ps_control_ask(request, request->ask_kind, request->ask_job)
+                : run_op(self, request, self->err));
 }
 
-/* Asks again, or tries again, what was due later. */
-static void ask_due(ps_control_t *self)
+void ps_control_look_again(ps_control_t *self)
 {
-    uint64_t now_ms = self->n_tasks == 0 ? 0 : ps_now_ms();
+    uint64_t now_ms = ps_now_ms();
+    ps_waiter_t *waiter = NULL;
 
-    for (size_t i = self->n_tasks; i > 0; i--) {
-        ps_task_t *task = self->tasks[i - 1];
-        bool pauses = task->request.pauses;
-
-        if (task->request.again_ms == 0 || task->request.again_ms > now_ms) {
-            continue;
+    while ((waiter = ps_waiters_first_due(&self->waiters)) != NULL && waiter->due_ms <= now_ms) {
+        if (waiter->kind == PS_FOR_BARRIER) {
+            ps_control_expire_barrier(self, request_of(waiter), now_ms);
+        } else if ((waiter->kind & PS_FOR_WORK) != 0) {
+            ps_control_expire_work(self, request_of(waiter), now_ms);
+        } else {
+            try_again(self, request_of(waiter));
         }
-        self->tasks[i - 1] = self->tasks[--self->n_tasks];
-        task->request.again_ms = 0;
-        task->request.pauses = false;
-        task->request.asks = !pauses;
-        settle(self, task, pauses ? run_op(self, task, self->err) : PSD_OK);
     }
 }
 
 /* A table was created or withdrawn: what waits for that may go on. */
 static void end_pauses(ps_control_t *self)
 {
-    for (size_t i = 0; i < self->n_tasks; i++) {
-        ps_control_request_t *request = &self->tasks[i]->request;
+    ps_waiter_t *waiter = NULL;
 
-        if (request->pauses) {
-            request->again_ms = 1; /* its time has come */
+    TAILQ_FOREACH(waiter, &self->waiters, link)
+    {
+        if (waiter->kind == PS_FOR_RETRY) {
+            waiter->due_ms = 0;
         }
     }
-    ask_due(self);
 }
 
-/* Goes on with the requests whose answers have come. */
-static void go_on(ps_control_t *self)
+void ps_control_go_on(ps_control_t *self)
 {
-    ask_due(self);
     for (;;) {
         PSD_AUTO(ps_question_destroy)
         ps_question_t *question = ps_overseer_next_done(self->overseer);
-        ps_task_t *task = NULL;
-        bool has_made = false;
+        ps_control_request_t *request = NULL;
 
         if (question == NULL) {
             return;
         }
-        task = question->context;
-        forget_task(self, task);
-        task->request.step++;
-        task->request.answers = &question->answers;
-        task->request.missing = question->missing;
-        has_made = task->request.made != 0;
-        settle(self, task, run_op(self, task, self->err));
-        if (has_made) {
+        request = question->context;
+        ps_waiters_remove(&self->waiters, &request->waits);
+        request->step++;
+        request->answers = &question->answers;
+        request->missing = question->missing;
+        if (request->made != 0) {
             end_pauses(self);
         }
+        settle(self, request, run_op(self, request, self->err));
     }
-}
-
-uint64_t ps_control_again_at(const ps_control_t *self)
-{
-    uint64_t due_ms = UINT64_MAX;
-
-    for (size_t i = 0; i < self->n_tasks; i++) {
-        uint64_t again_ms = self->tasks[i]->request.again_ms;
-
-        due_ms = again_ms != 0 && again_ms < due_ms ? again_ms : due_ms;
-    }
-    return due_ms;
 }
 
 void ps_control_receive(ps_control_t *self)
@@ -325,7 +280,7 @@ void ps_control_receive(ps_control_t *self)
         psd_status_t rc = ps_socket_receive_text(self->is.port, &got, &conn, &text, self->err);
 
         if (rc != PSD_OK) {
-            const ps_control_request_t request = {.conn = conn};
+            const ps_control_request_t request = {.waits.conn = conn};
 
             ps_control_refuse(self, &request, rc, psd_error_text(self->err));
             psd_error_clear(self->err);
@@ -339,7 +294,7 @@ void ps_control_receive(ps_control_t *self)
         } else {
             serve(self, conn, (ps_bytes_t){.data = text.data, .size = text.size});
         }
-        go_on(self);
+        ps_control_go_on(self);
     }
     ps_control_settle_work(self);
     ps_control_decide(self);
@@ -354,7 +309,7 @@ void ps_control_receive_shards(ps_control_t *self)
     while (ps_shards_next_report(self->is.shards, &report)) {
         ps_control_take_report(self, self->is.incarnation, &report);
     }
-    go_on(self);
+    ps_control_go_on(self);
     ps_control_decide(self);
     ps_fleet_send_due(self->fleet);
 }
@@ -388,6 +343,7 @@ psd_status_t ps_control_new(const ps_control_args_t *args, ps_control_t **ret_co
 
     if (self != NULL) {
         self->is = *args;
+        ps_waiters_init(&self->waiters);
         self->started_ms = ps_now_ms();
         self->err = psd_error_new();
         self->clients = ps_alloc(PS_CLIENTS_MAX, sizeof *self->clients);
@@ -410,13 +366,10 @@ void ps_control_destroy(ps_control_t **self_p)
     if (self == NULL) {
         return;
     }
-    ps_control_end_barriers(self);
-    ps_control_end_work(self);
-    for (size_t i = 0; i < self->n_tasks; i++) {
-        ps_control_refuse(self, &self->tasks[i]->request, PSD_STOPPING, "the node is stopping");
-        task_destroy(&self->tasks[i]);
+    while (!TAILQ_EMPTY(&self->waiters)) {
+        ps_control_end(self, request_of(TAILQ_FIRST(&self->waiters)), PSD_STOPPING,
+                       "the node is stopping");
     }
-    ps_free(self->tasks);
     ps_fleet_destroy(&self->fleet);
     ps_overseer_destroy(&self->overseer);
     ps_watches_done(&self->watches);
@@ -427,11 +380,6 @@ void ps_control_destroy(ps_control_t **self_p)
     psd_error_destroy(&self->err);
     ps_free(self);
     *self_p = NULL;
-}
-
-void ps_control_go_on(ps_control_t *self)
-{
-    go_on(self);
 }
 
 void ps_control_set_config(ps_control_t *self, const ps_config_t *config)

@@ -6,31 +6,18 @@
 
 #define AHEAD 8 /* clocks that a worker may finish before it asks again */
 
-/* The number of slice questions that clients of this worker wait with. */
-static uint32_t count_asks(const ps_watch_t *watch, uint32_t worker)
-{
-    uint32_t n = 0;
-
-    for (size_t i = 0; watch != NULL && i < watch->n_asks; i++) {
-        const ps_slice_ask_t *ask = &watch->asks[i];
-
-        n += !ask->done && ask->is.worker == worker ? 1 : 0;
-    }
-    return n;
-}
-
 /* Whether any worker does something other than wait for a slice. Another
  * thread of the asking worker counts too: they share the worker's clock. */
 static bool somebody_works(const ps_control_t *self, const ps_job_t *job)
 {
-    const ps_watch_t *watch = ps_watches_find(&self->watches, job->id);
     bool found = false;
 
     for (size_t i = 0; !found && i < job->n_workers; i++) {
         const ps_worker_t *other = &job->workers[i];
 
         found = other->state == PS_WORKER_RUNNING &&
-                count_asks(watch, other->worker) < other->n_members;
+                ps_waiters_count(&self->waiters, PS_FOR_SLICE, job->id, other->worker) <
+                    other->n_members;
     }
     return found;
 }

@@ -30,7 +30,7 @@ psd_status_t ps_control_check_rows(const ps_control_t *self, const ps_control_re
         return PSD_OK; /* no worker, or not one yet */
     }
     job = ps_registry_job_by_id(self->is.registry, (uint32_t)id);
-    return job == NULL || job->lost_table[0] == '\0' || request->session > job->lost_sessions
+    return job == NULL || job->lost_table[0] == '\0' || request->waits.session > job->lost_sessions
                ? PSD_OK
                : psd_error_set(err, PSD_ROWS_LOST, PS_ROWS_LOST_TEXT, job->lost_table);
 }

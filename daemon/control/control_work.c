@@ -11,29 +11,22 @@
 #include "daemon/state/control_inner.h"
 #include "daemon/nodes/job_view.h"
 
-#define ASKS_MAX 16384                    /* of one job */
-#define TIMEOUT_MAX_MS UINT64_C(86400000) /* a day */
-#define NAMED_MAX 5                       /* holders of slices that a text names */
+#define ASKS_MAX 16384 /* of one job */
+#define NAMED_MAX 5    /* holders of slices that a text names */
 
 /* ---- questions ---- */
 
-static psd_status_t read_queue(const ps_doc_t *doc, char ret_queue[PS_NAME_MAX + 1],
-                               psd_error_t *err)
+/* The queue's name, borrowed from doc. */
+static psd_status_t read_queue(const ps_doc_t *doc, const char **ret_queue, psd_error_t *err)
 {
-    const char *name = NULL;
-    psd_status_t rc = ps_doc_get_text(doc, "queue", PS_NAME_MAX, &name, err);
+    psd_status_t rc = ps_doc_get_text(doc, "queue", PS_NAME_MAX, ret_queue, err);
 
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    if (!ps_text_is_name(name)) {
-        return psd_error_set(err, PSD_INVALID,
-                             "queue name is \"%.80s\"; allowed: 1..%d of "
-                             "letters, digits, \"_\", \".\", \"-\"",
-                             name, PS_NAME_MAX);
-    }
-    memcpy(ret_queue, name, strlen(name) + 1);
-    return PSD_OK;
+    return rc != PSD_OK || ps_text_is_name(*ret_queue)
+               ? rc
+               : psd_error_set(err, PSD_INVALID,
+                               "queue name is \"%.80s\"; allowed: 1..%d of "
+                               "letters, digits, \"_\", \".\", \"-\"",
+                               *ret_queue, PS_NAME_MAX);
 }
 
 psd_status_t ps_control_work_open(ps_control_t *self, ps_control_request_t *request,
@@ -41,13 +34,13 @@ psd_status_t ps_control_work_open(ps_control_t *self, ps_control_request_t *requ
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     const ps_job_t *job = NULL;
-    char queue[PS_NAME_MAX + 1] = "";
+    const char *queue = "";
     uint64_t n_slices = 0;
     uint64_t n_epochs = 0;
     psd_status_t rc = ps_control_find_job(self, request->doc, &job, err);
 
     if (rc == PSD_OK) {
-        rc = read_queue(request->doc, queue, err);
+        rc = read_queue(request->doc, &queue, err);
     }
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64(request->doc, "slices", 1, PS_WORK_SLICES_MAX, &n_slices, err);
@@ -63,12 +56,14 @@ psd_status_t ps_control_work_open(ps_control_t *self, ps_control_request_t *requ
 }
 
 /* The worker that asks, and its queue. */
-static psd_status_t read_ask(const ps_doc_t *doc, ps_slice_ask_t *ask, psd_error_t *err)
+static psd_status_t read_ask(ps_control_request_t *request, bool done, psd_error_t *err)
 {
+    const ps_doc_t *doc = request->doc;
+    ps_work_ask_t *ask = &request->work;
     uint64_t worker = 0;
     uint64_t joins = 0;
     uint64_t slice = 0;
-    psd_status_t rc = read_queue(doc, ask->queue, err);
+    psd_status_t rc = read_queue(doc, &ask->queue, err);
 
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64(doc, "worker", 0, PS_WORKERS_MAX - 1, &worker, err);
@@ -76,167 +71,129 @@ static psd_status_t read_ask(const ps_doc_t *doc, ps_slice_ask_t *ask, psd_error
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64(doc, "joins", 1, UINT32_MAX, &joins, err);
     }
-    if (rc == PSD_OK && ask->done) {
-        rc = ps_doc_get_u64(doc, "epoch", 1, UINT64_MAX, &ask->is.epoch, err);
+    if (rc == PSD_OK && done) {
+        rc = ps_doc_get_u64(doc, "epoch", 1, UINT64_MAX, &ask->epoch, err);
     }
-    if (rc == PSD_OK && ask->done) {
+    if (rc == PSD_OK && done) {
         rc = ps_doc_get_u64(doc, "slice", 0, PS_WORK_SLICES_MAX - 1, &slice, err);
     }
-    if (rc == PSD_OK && !ask->done) {
-        rc = ps_doc_get_u64(doc, "number", 1, UINT64_MAX, &ask->is.number, err);
+    if (rc == PSD_OK && !done) {
+        rc = ps_doc_get_u64(doc, "number", 1, UINT64_MAX, &ask->number, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64_or(doc, "clock", 0, UINT64_MAX, 0, &ask->clock, err);
+        rc = ps_doc_get_u64_or(doc, "clock", 0, UINT64_MAX, 0, &request->clock, err);
     }
-    ask->is.worker = (uint32_t)worker;
-    ask->is.joins = (uint32_t)joins;
-    ask->is.slice = (uint32_t)slice;
+    ask->session = request->waits.session;
+    ask->worker = (uint32_t)worker;
+    ask->joins = (uint32_t)joins;
+    ask->slice = (uint32_t)slice;
+    request->waits.worker = ask->worker;
+    request->waits.queue = ask->queue;
     return rc;
 }
 
-/* Adds the question to the waiting ones; the watch then owns its reply. */
-static psd_status_t enter(ps_control_t *self, ps_control_request_t *request, ps_slice_ask_t *ask,
-                          psd_error_t *err)
-{
-    ps_watch_t *watch = ps_watches_get(&self->watches, ask->is.job);
-    ps_slice_ask_t *known = NULL;
-
-    if (watch == NULL) {
-        return ps_control_no_memory(err);
-    }
-    known = ps_watch_ask(watch, ask->session, ask->id);
-    if (known != NULL) { /* repeated; the answer goes to the newest connection */
-        known->conn = ask->conn;
-        request->parked = true;
-        return PSD_OK;
-    }
-    if (watch->n_asks >= ASKS_MAX) {
-        return psd_error_set(err, PSD_LIMIT,
-                             "%d requests wait for slices of job number %" PRIu32
-                             "; no more are allowed",
-                             ASKS_MAX, ask->is.job);
-    }
-    ask->reply = request->reply;
-    if (!ps_watch_add_ask(watch, ask)) {
-        return ps_control_no_memory(err);
-    }
-    request->reply = NULL;
-    request->parked = true;
-    self->work_due = true;
-    return PSD_OK;
-}
-
-static psd_status_t take(ps_control_t *self, ps_control_request_t *request, bool done,
+static psd_status_t take(ps_control_t *self, ps_control_request_t *request, ps_waits_for_t kind,
                          psd_error_t *err)
 {
-    ps_slice_ask_t ask = {.conn = request->conn,
-                          .session = request->session,
-                          .id = request->id,
-                          .done = done,
-                          .since_ms = ps_now_ms()};
     const ps_job_t *job = NULL;
-    uint64_t timeout_ms = 0;
     psd_status_t rc = ps_control_find_job(self, request->doc, &job, err);
 
     if (rc == PSD_OK) {
-        rc = read_ask(request->doc, &ask, err);
+        rc = read_ask(request, kind == PS_FOR_DONE, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64(request->doc, "timeout_ms", 0, UINT64_MAX, &timeout_ms, err);
+        rc = ps_control_wait(request, kind, job, err);
     }
     if (rc != PSD_OK) {
         return rc;
     }
-    ask.is.job = job->id;
-    ask.is.session = request->session;
-    ask.deadline_ms = ask.since_ms + (timeout_ms > TIMEOUT_MAX_MS ? TIMEOUT_MAX_MS : timeout_ms);
-    return enter(self, request, &ask, err);
+    if (ps_watches_get(&self->watches, job->id) == NULL) {
+        return ps_control_no_memory(err);
+    }
+    if (ps_waiters_count(&self->waiters, PS_FOR_WORK, job->id, PS_ANY_WORKER) >= ASKS_MAX) {
+        return psd_error_set(err, PSD_LIMIT,
+                             "%d questions wait for slices of job number "
+                             "%" PRIu32 ", no more are allowed",
+                             ASKS_MAX, job->id);
+    }
+    request->work.job = job->id;
+    self->work_due = true;
+    return PSD_OK;
 }
 
 psd_status_t ps_control_work_next(ps_control_t *self, ps_control_request_t *request,
                                   psd_error_t *err)
 {
-    return take(self, request, false, err);
+    return take(self, request, PS_FOR_SLICE, err);
 }
 
 psd_status_t ps_control_work_done(ps_control_t *self, ps_control_request_t *request,
                                   psd_error_t *err)
 {
-    return take(self, request, true, err);
+    return take(self, request, PS_FOR_DONE, err);
 }
 
 /* ---- answers ---- */
 
-static ps_control_request_t request_of(const ps_slice_ask_t *ask)
+/* The next question about slices of the job. */
+static ps_control_request_t *next_of(const ps_control_t *self, const ps_control_request_t *after,
+                                     uint32_t job)
 {
-    /* Not kept for a repetition: the state of the queue answers that. */
-    return (ps_control_request_t){.conn = ask->conn, .id = ask->id, .session = ask->session};
+    return (ps_control_request_t *)ps_waiters_next(&self->waiters, (const ps_waiter_t *)after,
+                                                   PS_FOR_WORK, job, PS_ANY_WORKER);
 }
 
-static void refuse(ps_control_t *self, ps_watch_t *watch, size_t i, psd_status_t status,
-                   const char *text)
+static void answer(ps_control_t *self, ps_control_request_t *request)
 {
-    const ps_control_request_t request = request_of(&watch->asks[i]);
-
-    ps_control_refuse(self, &request, status, text);
-    ps_watch_remove_ask(watch, i);
-}
-
-static void answer(ps_control_t *self, ps_watch_t *watch, size_t i)
-{
-    const ps_slice_ask_t *ask = &watch->asks[i];
-    const ps_control_request_t request = request_of(ask);
     bool filled = true;
 
-    if (ask->answer.found == PS_WORK_SLICE) {
-        filled = ps_doc_set_u64(ask->reply, "epoch", ask->answer.epoch) &&
-                 ps_doc_set_u64(ask->reply, "slice", ask->answer.slice);
-    } else if (!ask->done) {
-        filled = ps_doc_set_bool(ask->reply, "over", true);
+    if (request->answer.found == PS_WORK_SLICE) {
+        filled = ps_doc_set_u64(request->reply, "epoch", request->answer.epoch) &&
+                 ps_doc_set_u64(request->reply, "slice", request->answer.slice);
+    } else if (request->waits.kind == PS_FOR_SLICE) {
+        filled = ps_doc_set_bool(request->reply, "over", true);
     }
-    ps_control_send_reply(self, &request, filled ? ask->reply : NULL);
-    ps_watch_remove_ask(watch, i);
+    if (!filled) {
+        ps_doc_destroy(&request->reply); /* it asks again */
+    }
+    ps_control_end(self, request, PSD_OK, "");
 }
 
 /* ---- plans ---- */
 
-static psd_status_t plan(const ps_control_t *self, const ps_slice_ask_t *ask, ps_command_t *command,
-                         ps_work_answer_t *ret_answer, psd_error_t *err)
+static psd_status_t plan(const ps_control_t *self, ps_control_request_t *request,
+                         ps_command_t *command, psd_error_t *err)
 {
-    ps_work_ask_t is = ask->is;
-
-    is.queue = ask->queue;
-    return ask->done
-               ? ps_registry_plan_work_done(self->is.registry, &is, ps_unix_ms(), command, err)
-               : ps_registry_plan_work_next(self->is.registry, &is, ps_unix_ms(), command,
-                                            ret_answer, err);
+    return request->waits.kind == PS_FOR_DONE
+               ? ps_registry_plan_work_done(self->is.registry, &request->work, ps_unix_ms(),
+                                            command, err)
+               : ps_registry_plan_work_next(self->is.registry, &request->work, ps_unix_ms(),
+                                            command, &request->answer, err);
 }
 
 /* All questions of a job that go into one command. true: others are left. */
 static bool plan_all(ps_control_t *self, ps_watch_t *watch, ps_command_t *command)
 {
+    ps_control_request_t *next = next_of(self, NULL, watch->job);
     bool left = false;
-    size_t i = 0;
 
-    while (i < watch->n_asks) {
-        ps_slice_ask_t *ask = &watch->asks[i];
+    while (next != NULL) {
+        ps_control_request_t *request = next;
         psd_status_t rc = PSD_OK;
 
-        if (ps_control_checkpoint_holds(self, ask)) {
-            ask->planned = false;
-            i++;
+        next = next_of(self, request, watch->job);
+        request->planned = false;
+        if (ps_control_checkpoint_holds(self, request)) {
             continue;
         }
-        rc = plan(self, ask, command, &ask->answer, self->err);
-        ask->planned = rc == PSD_OK && ask->answer.found != PS_WORK_WAIT;
+        rc = plan(self, request, command, self->err);
+        request->planned = rc == PSD_OK && request->answer.found != PS_WORK_WAIT;
         left = left || rc == PSD_BUSY;
-        if (rc == PSD_OK && ask->clock > watch->clock) {
-            watch->clock = ask->clock; /* the asker is a worker of the job */
+        if (rc == PSD_OK && request->clock > watch->clock) {
+            watch->clock = request->clock; /* the asker is a worker of the job */
         }
         if (rc != PSD_OK && rc != PSD_BUSY) {
-            refuse(self, watch, i, rc, psd_error_text(self->err));
-        } else {
-            i++;
+            ps_control_end(self, request, rc, psd_error_text(self->err));
         }
         psd_error_clear(self->err);
     }
@@ -244,17 +201,18 @@ static bool plan_all(ps_control_t *self, ps_watch_t *watch, ps_command_t *comman
 }
 
 /* The command was stored, or failed: answers the questions in it. */
-static void answer_planned(ps_control_t *self, ps_watch_t *watch, psd_status_t rc)
+static void answer_planned(ps_control_t *self, uint32_t job, psd_status_t rc)
 {
-    size_t i = 0;
+    ps_control_request_t *next = next_of(self, NULL, job);
 
-    while (i < watch->n_asks) {
-        if (!watch->asks[i].planned) {
-            i++;
-        } else if (rc == PSD_OK) {
-            answer(self, watch, i);
-        } else {
-            refuse(self, watch, i, rc, psd_error_text(self->err));
+    while (next != NULL) {
+        ps_control_request_t *request = next;
+
+        next = next_of(self, request, job);
+        if (request->planned && rc == PSD_OK) {
+            answer(self, request);
+        } else if (request->planned) {
+            ps_control_end(self, request, rc, psd_error_text(self->err));
         }
     }
     psd_error_clear(self->err);
@@ -267,8 +225,8 @@ static bool settle(ps_control_t *self, ps_watch_t *watch)
     bool left = plan_all(self, watch, &command);
     psd_status_t rc = ps_control_commit(self, &command, PS_LOG_DEBUG, self->err);
 
-    answer_planned(self, watch, rc);
-    return (left || command.work.turns) && watch->n_asks > 0;
+    answer_planned(self, watch->job, rc);
+    return (left || command.work.turns) && next_of(self, NULL, watch->job) != NULL;
 }
 
 void ps_control_settle_work(ps_control_t *self)
@@ -317,56 +275,24 @@ static void print_holders(const ps_control_t *self, const ps_job_t *job, const c
     (void)done; /* without memory the text ends early */
 }
 
-static void expire(ps_control_t *self, ps_watch_t *watch, size_t i, uint64_t now_ms)
+void ps_control_expire_work(ps_control_t *self, ps_control_request_t *request, uint64_t now_ms)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
-    const ps_slice_ask_t *ask = &watch->asks[i];
-    const ps_job_t *job = ps_registry_job_by_id(self->is.registry, watch->job);
-    bool done =
-        ps_buffer_print(&text, "queue %s of job \"%s\" waited %.1f s for a slice: ", ask->queue,
-                        job == NULL ? "?" : job->name, (double)(now_ms - ask->since_ms) / 1000.0);
+    const ps_waiter_t *waiter = &request->waits;
+    const ps_job_t *job = ps_registry_job_by_id(self->is.registry, waiter->job);
+    bool done = ps_buffer_print(
+        &text, "queue %s of job \"%s\" waited %.1f s for a slice: ", waiter->queue,
+        job == NULL ? "?" : job->name, (double)(now_ms - waiter->since_ms) / 1000.0);
 
-    if (done && ps_control_checkpoint_holds(self, ask)) {
+    if (done && ps_control_checkpoint_holds(self, request)) {
         done = ps_buffer_print(&text,
                                "checkpoint \"%s\" waits until all workers "
                                "have finished clock %" PRIu64 ", ",
                                self->checkpoint.name, self->checkpoint.clock);
     }
     if (done && job != NULL) {
-        print_holders(self, job, ask->queue, &text);
+        print_holders(self, job, waiter->queue, &text);
     }
-    refuse(self, watch, i, PSD_DEADLINE, done ? (const char *)text.data : "no slice is free");
-}
-
-void ps_control_expire_work(ps_control_t *self)
-{
-    uint64_t now_ms = ps_now_ms();
-    size_t place = 0;
-    uint64_t job = 0;
-    void *value = NULL;
-
-    while (ps_map_next(&self->watches.by_job, &place, &job, &value)) {
-        ps_watch_t *watch = value;
-
-        for (size_t i = watch->n_asks; i > 0; i--) {
-            if (watch->asks[i - 1].deadline_ms <= now_ms) {
-                expire(self, watch, i - 1, now_ms);
-            }
-        }
-    }
-}
-
-void ps_control_end_work(ps_control_t *self)
-{
-    size_t place = 0;
-    uint64_t job = 0;
-    void *value = NULL;
-
-    while (ps_map_next(&self->watches.by_job, &place, &job, &value)) {
-        ps_watch_t *watch = value;
-
-        while (watch->n_asks > 0) {
-            refuse(self, watch, watch->n_asks - 1, PSD_STOPPING, "the node is stopping");
-        }
-    }
+    ps_control_end(self, request, PSD_DEADLINE,
+                   done ? (const char *)text.data : "no slice is free");
 }

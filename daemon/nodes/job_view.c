@@ -59,29 +59,18 @@ static void take_waiting(const ps_job_view_t *self, uint32_t shard, const ps_sha
     }
 }
 
-static void take_barrier(const ps_job_view_t *self)
+static void take_waiters(const ps_job_view_t *self, ps_waits_for_t kind, ps_wait_kind_t wait)
 {
-    for (size_t i = 0; self->watch != NULL && i < self->watch->n_waiters; i++) {
-        const ps_waiter_t *waiter = &self->watch->waiters[i];
+    const ps_waiter_t *waiter = NULL;
+
+    while ((waiter = ps_waiters_next(self->waiters, waiter, kind, self->job->id, PS_ANY_WORKER)) !=
+           NULL) {
         ps_worker_view_t *worker = find(self, waiter->worker);
 
         if (worker != NULL && worker->wait == PS_WAIT_NONE) {
-            worker->wait = PS_WAIT_BARRIER;
+            worker->wait = wait;
             worker->since_ms = waiter->since_ms;
-        }
-    }
-}
-
-static void take_asks(const ps_job_view_t *self)
-{
-    for (size_t i = 0; self->watch != NULL && i < self->watch->n_asks; i++) {
-        const ps_slice_ask_t *ask = &self->watch->asks[i];
-        ps_worker_view_t *worker = find(self, ask->is.worker);
-
-        if (worker != NULL && worker->wait == PS_WAIT_NONE && !ask->done) {
-            worker->wait = PS_WAIT_SLICE;
-            worker->since_ms = ask->since_ms;
-            worker->queue = ask->queue;
+            worker->queue = waiter->queue;
         }
     }
 }
@@ -134,12 +123,12 @@ bool ps_job_runs(const ps_registry_t *registry, const ps_job_t *job)
 }
 
 psd_status_t ps_job_view_init(ps_job_view_t *self, const ps_registry_t *registry,
-                              const ps_watches_t *watches, const ps_answers_t *answers,
+                              const ps_waiters_t *waiters, const ps_answers_t *answers,
                               const ps_job_t *job, psd_error_t *err)
 {
     *self = (ps_job_view_t){.registry = registry,
                             .job = job,
-                            .watch = ps_watches_find(watches, job->id),
+                            .waiters = waiters,
                             .answers = answers,
                             .now_ms = ps_now_ms()};
     self->workers = ps_alloc(job->n_workers, sizeof *self->workers);
@@ -151,8 +140,8 @@ psd_status_t ps_job_view_init(ps_job_view_t *self, const ps_registry_t *registry
         take_clocks(self, &answers->at[i]);
         take_waiting(self, i, &answers->at[i]);
     }
-    take_barrier(self);
-    take_asks(self);
+    take_waiters(self, PS_FOR_BARRIER, PS_WAIT_BARRIER);
+    take_waiters(self, PS_FOR_SLICE, PS_WAIT_SLICE);
     settle_spread(self);
     return PSD_OK;
 }
@@ -186,7 +175,7 @@ bool ps_job_view_holds(const ps_job_view_t *self, const ps_worker_view_t *waiter
     }
     if (waiter->wait == PS_WAIT_BARRIER) {
         *ret_clock = other->clock;
-        return self->watch != NULL && !ps_watch_is_waiting(self->watch, other->is->worker);
+        return !ps_barrier_has(self->waiters, self->job->id, other->is->worker);
     }
     if (waiter->wait == PS_WAIT_SLICE) {
         uint32_t slice = 0;

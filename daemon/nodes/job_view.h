@@ -12,7 +12,8 @@
 #define PS_DAEMON_JOB_VIEW_H
 
 #include "daemon/shards/shards.h"
-#include "daemon/nodes/watch.h"
+#include "protocol/registry/registry_work.h"
+#include "protocol/waiters/waiters.h"
 
 #define PS_HOLDER_SIZE 96
 #define PS_WHERE_SIZE 192
@@ -37,7 +38,7 @@ typedef struct ps_worker_view {
     uint64_t for_clock; /* the clock that every worker must have finished */
     uint32_t table;
     uint32_t partition;
-    const char *queue;                /* SLICE; borrowed from the watch */
+    const char *queue;                /* SLICE; borrowed from the waiter */
     char reason[PS_WAIT_REASON_SIZE]; /* PULL, PUSH: what of the partition it
                                          waits for, nodes by name; "": clocks
                                          only */
@@ -46,7 +47,7 @@ typedef struct ps_worker_view {
 typedef struct ps_job_view {
     const ps_registry_t *registry;
     const ps_job_t *job;
-    const ps_watch_t *watch;   /* may be NULL */
+    const ps_waiters_t *waiters;
     ps_worker_view_t *workers; /* owned; as job->workers */
     uint64_t min;              /* clocks of the live workers, or of all */
     uint64_t max;
@@ -60,7 +61,7 @@ bool ps_job_runs(const ps_registry_t *registry, const ps_job_t *job);
 
 /* answers are those of WAITING about the job. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_job_view_init(ps_job_view_t *self, const ps_registry_t *registry,
-                                             const ps_watches_t *watches,
+                                             const ps_waiters_t *waiters,
                                              const ps_answers_t *answers, const ps_job_t *job,
                                              psd_error_t *err);
 void ps_job_view_done(ps_job_view_t *self);

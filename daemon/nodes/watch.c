@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Barriers, questions for slices, leaves and losses, by job. */
+/* Opened barriers, leaves and losses, by job. */
 #include "daemon/nodes/watch.h"
-
-#include <string.h>
 
 #include "base/alloc.h"
 
 static void destroy(ps_watch_t *watch)
 {
     ps_free(watch->workers);
-    ps_free(watch->waiters);
-    for (size_t i = 0; i < watch->n_asks; i++) {
-        ps_doc_destroy(&watch->asks[i].reply);
-    }
-    ps_free(watch->asks);
     ps_free(watch);
 }
 
@@ -108,102 +101,4 @@ bool ps_watched_leave(ps_watched_t *self, uint32_t member, uint32_t n_members)
         n_left += (uint32_t)__builtin_popcountll(self->left[i]);
     }
     return n_left >= n_members;
-}
-
-bool ps_watch_wait(ps_watch_t *self, const ps_waiter_t *waiter)
-{
-    for (size_t i = 0; i < self->n_waiters; i++) {
-        ps_waiter_t *known = &self->waiters[i];
-
-        if (known->session == waiter->session && known->worker == waiter->worker &&
-            known->number == waiter->number) {
-            known->conn = waiter->conn;
-            known->id = waiter->id;
-            return true;
-        }
-    }
-    if (!ps_grow(&self->waiters, &self->waiters_capacity, self->n_waiters + 1,
-                 sizeof *self->waiters)) {
-        return false;
-    }
-    self->waiters[self->n_waiters++] = *waiter;
-    return true;
-}
-
-void ps_watch_remove(ps_watch_t *self, size_t i)
-{
-    self->n_waiters--;
-    memmove(&self->waiters[i], &self->waiters[i + 1],
-            (self->n_waiters - i) * sizeof *self->waiters);
-}
-
-bool ps_watch_is_waiting(const ps_watch_t *self, uint32_t worker)
-{
-    for (size_t i = 0; i < self->n_waiters; i++) {
-        if (self->waiters[i].worker == worker) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool ps_watch_is_complete(const ps_watch_t *self, const ps_job_t *job)
-{
-    for (size_t i = 0; i < job->n_workers; i++) {
-        if (ps_worker_is_live(&job->workers[i]) &&
-            !ps_watch_is_waiting(self, job->workers[i].worker)) {
-            return false;
-        }
-    }
-    return self->n_waiters > 0;
-}
-
-ps_slice_ask_t *ps_watch_ask(const ps_watch_t *self, uint64_t session, uint64_t id)
-{
-    for (size_t i = 0; i < self->n_asks; i++) {
-        if (self->asks[i].session == session && self->asks[i].id == id) {
-            return &self->asks[i];
-        }
-    }
-    return NULL;
-}
-
-bool ps_watch_add_ask(ps_watch_t *self, const ps_slice_ask_t *ask)
-{
-    if (!ps_grow(&self->asks, &self->asks_capacity, self->n_asks + 1, sizeof *self->asks)) {
-        return false;
-    }
-    self->asks[self->n_asks++] = *ask;
-    return true;
-}
-
-void ps_watch_remove_ask(ps_watch_t *self, size_t i)
-{
-    ps_doc_destroy(&self->asks[i].reply);
-    self->n_asks--;
-    memmove(&self->asks[i], &self->asks[i + 1], (self->n_asks - i) * sizeof *self->asks);
-}
-
-uint64_t ps_watches_deadline(const ps_watches_t *self)
-{
-    size_t place = 0;
-    uint64_t job = 0;
-    void *value = NULL;
-    uint64_t earliest = UINT64_MAX;
-
-    while (ps_map_next(&self->by_job, &place, &job, &value)) {
-        const ps_watch_t *watch = value;
-
-        for (size_t i = 0; i < watch->n_waiters; i++) {
-            if (watch->waiters[i].deadline_ms < earliest) {
-                earliest = watch->waiters[i].deadline_ms;
-            }
-        }
-        for (size_t i = 0; i < watch->n_asks; i++) {
-            if (watch->asks[i].deadline_ms < earliest) {
-                earliest = watch->asks[i].deadline_ms;
-            }
-        }
-    }
-    return earliest;
 }

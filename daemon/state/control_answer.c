@@ -67,22 +67,22 @@ void ps_control_send_reply(ps_control_t *self, const ps_control_request_t *reque
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
     ps_bytes_t bytes;
 
-    if (reply == NULL || !print_reply(reply, request->id, &text)) {
-        ps_log(PS_LOG_ERROR, "answer_dropped", "reason=no_memory id=%" PRIu64, request->id);
+    if (reply == NULL || !print_reply(reply, request->waits.id, &text)) {
+        ps_log(PS_LOG_ERROR, "answer_dropped", "reason=no_memory id=%" PRIu64, request->waits.id);
         return;
     }
     bytes = (ps_bytes_t){.data = text.data, .size = text.size};
     if (request->once) {
-        ps_replies_keep(&self->replies, request->session, request->id, bytes);
+        ps_replies_keep(&self->replies, request->waits.session, request->waits.id, bytes);
     }
-    ps_control_send_text(self, request->conn, bytes);
+    ps_control_send_text(self, request->waits.conn, bytes);
 }
 
 void ps_control_refuse(ps_control_t *self, const ps_control_request_t *request, psd_status_t status,
                        const char *text)
 {
     PSD_AUTO(ps_doc_destroy)
-    ps_doc_t *reply = ps_control_new_reply(request->id, status);
+    ps_doc_t *reply = ps_control_new_reply(request->waits.id, status);
 
     if (reply != NULL && !add_error(reply, status, text)) {
         ps_doc_destroy(&reply);
@@ -90,17 +90,17 @@ void ps_control_refuse(ps_control_t *self, const ps_control_request_t *request, 
     ps_control_send_reply(self, request, reply);
 }
 
-void ps_control_answer(ps_control_t *self, const ps_waiter_t *waiter, psd_status_t status,
-                       const char *text)
+void ps_control_end(ps_control_t *self, ps_control_request_t *request, psd_status_t status,
+                    const char *text)
 {
-    const ps_control_request_t request = {
-        .conn = waiter->conn, .id = waiter->id, .session = waiter->session, .once = true};
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
-
+    ps_waiters_remove(&self->waiters, &request->waits);
     if (status != PSD_OK) {
-        ps_control_refuse(self, &request, status, text);
-        return;
+        ps_control_refuse(self, request, status, text);
+    } else if (!request->silent) {
+        ps_control_send_reply(self, request, request->reply);
     }
-    reply = ps_control_new_reply(waiter->id, PSD_OK);
-    ps_control_send_reply(self, &request, reply);
+    ps_doc_destroy(&request->reply);
+    ps_buffer_done(&request->words);
+    ps_doc_destroy(&request->doc);
+    ps_free(request);
 }

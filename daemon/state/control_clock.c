@@ -12,7 +12,7 @@ static double seconds(uint64_t ms)
 static psd_status_t init_view(ps_control_t *self, const ps_control_request_t *request,
                               const ps_job_t *job, ps_job_view_t *view, psd_error_t *err)
 {
-    return ps_job_view_init(view, self->is.registry, &self->watches, request->answers, job, err);
+    return ps_job_view_init(view, self->is.registry, &self->waiters, request->answers, job, err);
 }
 
 /* The view of the job that the request names. */

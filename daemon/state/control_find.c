@@ -6,6 +6,7 @@
 #include "daemon/state/control_inner.h"
 
 #define AGAIN_MS 50 /* retry interval while a silent node holds something up */
+#define TIMEOUT_MAX_MS UINT64_C(86400000) /* a day */
 
 psd_status_t ps_control_find_table(const ps_control_t *self, const ps_doc_t *doc, const char *key,
                                    const ps_table_t **ret_table, psd_error_t *err)
@@ -66,7 +67,8 @@ psd_status_t ps_control_find_job(const ps_control_t *self, const ps_doc_t *doc,
 
 psd_status_t ps_control_ask(ps_control_request_t *request, ps_call_kind_t kind, uint32_t job)
 {
-    request->asks = true;
+    request->waits.kind = PS_FOR_ANSWERS;
+    request->waits.due_ms = PS_NOT_DUE;
     request->ask_kind = kind;
     request->ask_job = job;
     return PSD_OK;
@@ -75,17 +77,30 @@ psd_status_t ps_control_ask(ps_control_request_t *request, ps_call_kind_t kind, 
 psd_status_t ps_control_ask_again(ps_control_request_t *request)
 {
     request->step--;
-    request->again_ms = ps_now_ms() + AGAIN_MS;
-    request->asks = true;
+    request->waits.kind = PS_FOR_ANSWERS;
+    request->waits.due_ms = ps_now_ms() + AGAIN_MS;
     return PSD_OK;
 }
 
 psd_status_t ps_control_pause(ps_control_request_t *request)
 {
-    request->pauses = true;
-    request->again_ms = ps_now_ms() + AGAIN_MS;
-    request->asks = true;
+    request->waits.kind = PS_FOR_RETRY;
+    request->waits.due_ms = ps_now_ms() + AGAIN_MS;
     return PSD_OK;
+}
+
+psd_status_t ps_control_wait(ps_control_request_t *request, ps_waits_for_t kind,
+                             const ps_job_t *job, psd_error_t *err)
+{
+    uint64_t timeout_ms = 0;
+    psd_status_t rc = ps_doc_get_u64(request->doc, "timeout_ms", 0, UINT64_MAX, &timeout_ms, err);
+
+    request->waits.kind = rc == PSD_OK ? kind : 0;
+    request->waits.job = job->id;
+    request->waits.since_ms = ps_now_ms();
+    request->waits.due_ms =
+        request->waits.since_ms + (timeout_ms > TIMEOUT_MAX_MS ? TIMEOUT_MAX_MS : timeout_ms);
+    return rc;
 }
 
 psd_status_t ps_control_check_answered(const ps_control_request_t *request, psd_error_t *err)

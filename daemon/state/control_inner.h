@@ -10,6 +10,8 @@
 #include "daemon/state/replies.h"
 #include "daemon/nodes/watch.h"
 #include "protocol/placement/registry_decide.h"
+#include "protocol/registry/registry_work.h"
+#include "protocol/waiters/waiters.h"
 #include "storage/snapshot/checkpoint.h"
 #include "wire/messages/doc.h"
 
@@ -86,10 +88,8 @@ struct ps_control {
     size_t n_promised;
     ps_overseer_t *overseer; /* owned; all nodes */
     ps_fleet_t *fleet;       /* owned; sends what the overseer decides */
-    struct ps_task **tasks;  /* owned, each too: requests that wait for nodes */
-    size_t n_tasks;
-    size_t tasks_capacity;
-    ps_backup_t backup; /* that is being fetched */
+    ps_waiters_t waiters;    /* each in its request, which is owned */
+    ps_backup_t backup;      /* that is being fetched */
     ps_checkpoint_work_t checkpoint;
     uint64_t checkpoint_serial; /* of the last work */
     uint64_t grace_ms;          /* no worker is lost before that; 0: not set */
@@ -98,18 +98,16 @@ struct ps_control {
     psd_error_t *err;           /* of the request at hand */
 };
 
+/* A request from its bytes to its answer. An operation that returns with
+ * waits.kind set adds it to the waiters. */
 typedef struct ps_request_doc {
-    uint64_t conn;
-    uint64_t id;
-    uint64_t session;
-    const ps_doc_t *doc; /* as it came */
-    ps_doc_t *reply;     /* v, id and status are set; operations add */
-    bool parked;         /* it is answered later: by ps_control_answer */
-    bool asks;           /* it goes on when the nodes have answered */
+    ps_waiter_t waits;          /* who asks, and what it waits for; the first member */
+    ps_doc_t *doc;              /* owned; as it came */
+    const ps_control_row_t *op; /* NULL: unknown */
+    ps_doc_t *reply;            /* owned; v, id and status are set; operations add */
+    bool silent;                /* it gets no answer, or already has it */
     ps_call_kind_t ask_kind;
     uint32_t ask_job;
-    bool pauses;                 /* the step repeats without asking the nodes … */
-    uint64_t again_ms;           /* … or it asks them then; 0: at once */
     uint64_t until_ms;           /* how long it waits for what is missing; 0: unset */
     ps_buffer_t words;           /* owned; of CHECKPOINT, with its '\0' */
     unsigned step;               /* how often they have answered */
@@ -117,10 +115,13 @@ typedef struct ps_request_doc {
     const ps_answers_t *answers; /* the last ones; step > 0 */
     const char *missing;         /* "", or the node that has not answered; step > 0 */
     uint32_t job;                /* what an operation keeps between steps … */
-    uint64_t clock;
-    uint32_t made;   /* the table that it makes; 0: none */
-    ps_doc_t *array; /* … and borrows from its reply */
-    bool once;       /* its answer is kept for a repetition */
+    uint64_t clock;              /* work queues: clocks that the client has finished */
+    uint32_t made;               /* the table that it makes; 0: none */
+    ps_doc_t *array;             /* … and borrows from its reply */
+    bool once;                   /* its answer is kept for a repetition */
+    ps_work_ask_t work;          /* SLICE, DONE */
+    ps_work_answer_t answer;     /* … and its answer once the command is stored, … */
+    bool planned;                /* … of which it is a part */
 } ps_control_request_t;
 
 /* control_names.c */
@@ -156,10 +157,8 @@ ps_control_op_t ps_control_work_done;
 /* Answers the questions about slices that are new or may have an answer now;
  * stores their changes together. */
 void ps_control_settle_work(ps_control_t *self);
-/* Ends questions whose deadline has passed. */
-void ps_control_expire_work(ps_control_t *self);
-/* The node is stopping: answers all of them with that. */
-void ps_control_end_work(ps_control_t *self);
+/* Its deadline has passed: ends the question. */
+void ps_control_expire_work(ps_control_t *self, ps_control_request_t *request, uint64_t now_ms);
 /* "queues" of a job. false: no memory. */
 PSD_MUST_CHECK bool ps_control_add_queues(const ps_control_t *self, uint32_t job, ps_doc_t *doc);
 /* control_idle.c */
@@ -191,7 +190,7 @@ ps_control_op_t ps_control_checkpoint_verify;
 ps_control_op_t ps_control_checkpoint_look;
 /* control_queues.c: whether the question must wait until a checkpoint has
  * the queues of its job. */
-bool ps_control_checkpoint_holds(const ps_control_t *self, const ps_slice_ask_t *ask);
+bool ps_control_checkpoint_holds(const ps_control_t *self, const ps_control_request_t *request);
 /* control_checkpoint_work.c: cancels work that no client asks about any
  * more, and says when that may be due; UINT64_MAX for never. */
 void ps_control_checkpoint_tick(ps_control_t *self);
@@ -213,8 +212,8 @@ bool ps_control_may_have_nodes(const ps_control_t *self, ps_control_request_t *r
 /* control.c: whether a request that waits for the nodes creates the table,
  * and may yet withdraw it. */
 bool ps_control_is_made(const ps_control_t *self, uint32_t table);
-/* control.c: when to retry a waiting request; UINT64_MAX for never. */
-uint64_t ps_control_again_at(const ps_control_t *self);
+/* control.c: looks again at the waiting requests that are due. */
+void ps_control_look_again(ps_control_t *self);
 /* control_node.c */
 ps_control_op_t ps_control_node_join;
 /* A message of builds before PS_NODE_FORMAT 4: refuses it by name. */
@@ -300,6 +299,10 @@ psd_status_t ps_control_ask_again(ps_control_request_t *request);
 /* Runs the operation again a little later, in the same step, without a
  * question. A repetition of the request waits with it. Returns PSD_OK. */
 psd_status_t ps_control_pause(ps_control_request_t *request);
+/* Makes it wait for a barrier or a slice of the job, for the "timeout_ms" that
+ * it names, a day at most. Errors: PSD_PROTO. */
+PSD_MUST_CHECK psd_status_t ps_control_wait(ps_control_request_t *request, ps_waits_for_t kind,
+                                            const ps_job_t *job, psd_error_t *err);
 /* PSD_OK when all nodes have answered. Errors: PSD_BUSY naming one. */
 PSD_MUST_CHECK psd_status_t ps_control_check_answered(const ps_control_request_t *request,
                                                       psd_error_t *err);
@@ -334,15 +337,16 @@ PSD_MUST_CHECK psd_status_t ps_control_commit(ps_control_t *self, const ps_comma
 PSD_MUST_CHECK ps_doc_t *ps_control_new_reply(uint64_t id, psd_status_t status);
 /* Sends a text as it is. Errors go to the log: the client asks again. */
 void ps_control_send_text(ps_control_t *self, uint64_t conn, ps_bytes_t text);
-/* Sends the answer of a request that was parked. Errors go to the log. */
-void ps_control_answer(ps_control_t *self, const ps_waiter_t *waiter, psd_status_t status,
-                       const char *text);
 /* Sends an answer; NULL means no memory. Errors go to the log. */
 void ps_control_send_reply(ps_control_t *self, const ps_control_request_t *request,
                            const ps_doc_t *reply);
 /* Sends a refusal. "" as text: the status's own. */
 void ps_control_refuse(ps_control_t *self, const ps_control_request_t *request, psd_status_t status,
                        const char *text);
+/* Sends the answer, request->reply or a refusal, and destroys the
+ * request, which may wait. "" as text: the status's own. */
+void ps_control_end(ps_control_t *self, ps_control_request_t *request, psd_status_t status,
+                    const char *text);
 /* "no memory for an answer" */
 psd_status_t ps_control_no_memory(psd_error_t *err);
 
@@ -386,8 +390,6 @@ void ps_control_lose_silent(ps_control_t *self);
 void ps_control_settle_barrier(ps_control_t *self, uint32_t job);
 /* Continues requests whose answers have come. */
 void ps_control_go_on(ps_control_t *self);
-/* Ends barriers whose deadline has passed. */
-void ps_control_expire_barriers(ps_control_t *self);
-/* The node is stopping: answers all waiters with that. */
-void ps_control_end_barriers(ps_control_t *self);
+/* Its deadline has passed: ends the request at a barrier. */
+void ps_control_expire_barrier(ps_control_t *self, ps_control_request_t *request, uint64_t now_ms);
 #endif

@@ -6,11 +6,12 @@
 
 static uint32_t count_waiting(const ps_control_t *self, uint32_t job, const char *queue)
 {
-    const ps_watch_t *watch = ps_watches_find(&self->watches, job);
+    const ps_waiter_t *waiter = NULL;
     uint32_t n = 0;
 
-    for (size_t i = 0; watch != NULL && i < watch->n_asks; i++) {
-        n += strcmp(watch->asks[i].queue, queue) == 0 ? 1 : 0;
+    while ((waiter = ps_waiters_next(&self->waiters, waiter, PS_FOR_WORK, job, PS_ANY_WORKER)) !=
+           NULL) {
+        n += strcmp(waiter->queue, queue) == 0 ? 1 : 0;
     }
     return n;
 }
@@ -59,10 +60,10 @@ bool ps_control_add_queues(const ps_control_t *self, uint32_t job, ps_doc_t *doc
     return done;
 }
 
-bool ps_control_checkpoint_holds(const ps_control_t *self, const ps_slice_ask_t *ask)
+bool ps_control_checkpoint_holds(const ps_control_t *self, const ps_control_request_t *request)
 {
     const ps_checkpoint_work_t *work = &self->checkpoint;
 
-    return work->number != 0 && work->holds_work && work->job == ask->is.job &&
-           ask->clock >= work->clock;
+    return work->number != 0 && work->holds_work && work->job == request->waits.job &&
+           request->clock >= work->clock;
 }

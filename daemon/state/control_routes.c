@@ -105,7 +105,7 @@ psd_status_t ps_control_routes(ps_control_t *self, ps_control_request_t *request
         if (rc == PSD_OK && id <= UINT32_MAX) {
             table = ps_registry_table_by_id(self->is.registry, (uint32_t)id);
         }
-        if (table != NULL && request->session <= table->lost_sessions) {
+        if (table != NULL && request->waits.session <= table->lost_sessions) {
             return psd_error_set(err, PSD_ROWS_LOST, PS_ROWS_LOST_TEXT, table->spec.name);
         }
         if (rc == PSD_OK && table != NULL) {

@@ -12,6 +12,7 @@
 typedef struct why {
     const ps_control_t *control;
     const ps_job_view_t *view;
+    const ps_watch_t *watch; /* of the job; may be NULL */
     ps_doc_t *waiters;
     ps_doc_t *lost;
     ps_doc_t *expected;
@@ -152,7 +153,7 @@ static void print_lost(const ps_worker_view_t *worker, const ps_watched_t *watch
 static bool add_lost(const why_t *self, const ps_worker_view_t *worker)
 {
     const ps_watched_t *watched =
-        self->view->watch == NULL ? NULL : ps_watch_find(self->view->watch, worker->is->worker);
+        self->watch == NULL ? NULL : ps_watch_find(self->watch, worker->is->worker);
     ps_doc_t *doc = ps_doc_append_object(self->lost);
     double ago_s = 0;
     char line[PS_NAME_MAX + PS_REASON_MAX + 200];
@@ -291,9 +292,9 @@ static bool add_end(why_t *self, const char *state)
     if (!self->has_ended) {
         return true;
     }
-    if (view->watch != NULL && view->watch->ended_ms != 0) {
+    if (self->watch != NULL && self->watch->ended_ms != 0) {
         (void)snprintf(ago, sizeof ago, " %.1f s ago",
-                       seconds(view->now_ms - view->watch->ended_ms));
+                       seconds(view->now_ms - self->watch->ended_ms));
     }
     (void)snprintf(text, sizeof text, "job \"%s\" %s%s%s", view->job->name, how, ago,
                    was_lost ? ", with lost workers" : "");
@@ -347,11 +348,12 @@ psd_status_t ps_control_why(ps_control_t *self, ps_control_request_t *request, p
     psd_status_t rc = ps_control_find_job(self, request->doc, &job, err);
 
     if (rc == PSD_OK) {
-        rc = ps_job_view_init(&view, self->is.registry, &self->watches, request->answers, job, err);
+        rc = ps_job_view_init(&view, self->is.registry, &self->waiters, request->answers, job, err);
     }
     if (rc != PSD_OK) {
         return rc;
     }
+    why.watch = ps_watches_find(&self->watches, job->id);
     state = ps_registry_job_state(self->is.registry, job->id);
     if (!ps_doc_set_text(request->reply, "job", job->name) ||
         !ps_doc_set_text(request->reply, "state", state) || !fill(&why, state, request->reply)) {

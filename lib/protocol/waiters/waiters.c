@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list of requests that wait, and when a barrier is complete. */
+#include "protocol/waiters/waiters.h"
+
+void ps_waiters_init(ps_waiters_t *self)
+{
+    TAILQ_INIT(self);
+}
+
+void ps_waiters_add(ps_waiters_t *self, ps_waiter_t *waiter)
+{
+    TAILQ_INSERT_TAIL(self, waiter, link);
+}
+
+void ps_waiters_remove(ps_waiters_t *self, ps_waiter_t *waiter)
+{
+    if (waiter->link.tqe_prev != NULL) {
+        TAILQ_REMOVE(self, waiter, link);
+        waiter->link.tqe_prev = NULL;
+    }
+    waiter->kind = 0;
+}
+
+static bool is_same_barrier(const ps_waiter_t *a, const ps_waiter_t *b)
+{
+    return a->kind == PS_FOR_BARRIER && b->kind == PS_FOR_BARRIER && a->job == b->job &&
+           a->worker == b->worker && a->number == b->number;
+}
+
+ps_waiter_t *ps_waiters_repeat(const ps_waiters_t *self, const ps_waiter_t *waiter)
+{
+    ps_waiter_t *known = NULL;
+
+    TAILQ_FOREACH(known, self, link)
+    {
+        if (known->session == waiter->session &&
+            (known->id == waiter->id || is_same_barrier(known, waiter))) {
+            known->conn = waiter->conn;
+            known->id = waiter->id;
+            return known;
+        }
+    }
+    return NULL;
+}
+
+ps_waiter_t *ps_waiters_next(const ps_waiters_t *self, const ps_waiter_t *after, unsigned kinds,
+                             uint32_t job, uint32_t worker)
+{
+    ps_waiter_t *waiter = after == NULL ? TAILQ_FIRST(self) : TAILQ_NEXT(after, link);
+
+    while (waiter != NULL && ((waiter->kind & kinds) == 0 || waiter->job != job ||
+                              (worker != PS_ANY_WORKER && waiter->worker != worker))) {
+        waiter = TAILQ_NEXT(waiter, link);
+    }
+    return waiter;
+}
+
+size_t ps_waiters_count(const ps_waiters_t *self, unsigned kinds, uint32_t job, uint32_t worker)
+{
+    const ps_waiter_t *waiter = NULL;
+    size_t n = 0;
+
+    while ((waiter = ps_waiters_next(self, waiter, kinds, job, worker)) != NULL) {
+        n++;
+    }
+    return n;
+}
+
+ps_waiter_t *ps_waiters_first_due(const ps_waiters_t *self)
+{
+    ps_waiter_t *waiter = NULL;
+    ps_waiter_t *first = NULL;
+
+    for (waiter = TAILQ_FIRST(self); waiter != NULL; waiter = TAILQ_NEXT(waiter, link)) {
+        if (first == NULL || waiter->due_ms < first->due_ms) {
+            first = waiter;
+        }
+    }
+    return first;
+}
+
+bool ps_barrier_has(const ps_waiters_t *self, uint32_t job, uint32_t worker)
+{
+    return ps_waiters_next(self, NULL, PS_FOR_BARRIER, job, worker) != NULL;
+}
+
+bool ps_barrier_is_complete(const ps_waiters_t *self, const ps_job_t *job)
+{
+    for (size_t i = 0; i < job->n_workers; i++) {
+        if (ps_worker_is_live(&job->workers[i]) &&
+            !ps_barrier_has(self, job->id, job->workers[i].worker)) {
+            return false;
+        }
+    }
+    return ps_barrier_has(self, job->id, PS_ANY_WORKER);
+}

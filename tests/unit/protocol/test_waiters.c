@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lib/protocol/waiters/waiters.h: who waits, repeats, what is due, barriers. */
+#include "protocol/waiters/waiters.h"
+
+#include <criterion/criterion.h>
+
+static ps_waiters_t waiters;
+static ps_waiter_t barrier = {.kind = PS_FOR_BARRIER, .conn = 10, .session = 1, .id = 1, .job = 7};
+static ps_waiter_t other;
+static ps_waiter_t slice = {.kind = PS_FOR_SLICE, .session = 3, .id = 1, .job = 7, .queue = "q"};
+
+static void open_waiters(void)
+{
+    ps_waiters_init(&waiters);
+    barrier.number = 1;
+    other = barrier;
+    other.session = 2;
+    other.worker = 2;
+}
+
+TestSuite(waiters, .init = open_waiters);
+
+static ps_worker_t workers[] = {
+    {.worker = 0, .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1},
+    {.worker = 2, .state = PS_WORKER_RUNNING, .n_members = 2, .joins = 1},
+    {.worker = 5, .state = PS_WORKER_LOST, .n_members = 1, .joins = 1},
+};
+static const ps_job_t job = {.id = 7, .name = "j", .workers = workers, .n_workers = 3};
+
+Test(waiters, a_barrier_is_complete_with_every_live_worker)
+{
+    cr_assert(!ps_barrier_is_complete(&waiters, &job));
+    ps_waiters_add(&waiters, &barrier);
+    cr_assert(!ps_barrier_is_complete(&waiters, &job));
+    ps_waiters_add(&waiters, &other);
+    cr_assert(ps_barrier_is_complete(&waiters, &job));
+    ps_waiters_remove(&waiters, &barrier);
+    cr_assert(!ps_barrier_has(&waiters, 7, 0));
+    cr_assert(ps_barrier_has(&waiters, 7, 2));
+    cr_assert(!ps_barrier_has(&waiters, 8, 2));
+    cr_assert(!ps_barrier_is_complete(&waiters, &job));
+}
+
+Test(waiters, a_barrier_without_live_workers_is_complete_for_who_waits)
+{
+    const ps_job_t nobody = {.id = 7, .workers = &workers[2], .n_workers = 1};
+
+    cr_assert(!ps_barrier_is_complete(&waiters, &nobody));
+    ps_waiters_add(&waiters, &barrier);
+    cr_assert(ps_barrier_is_complete(&waiters, &nobody));
+}
+
+Test(waiters, a_worker_that_waits_for_a_slice_is_not_at_the_barrier)
+{
+    ps_waiters_add(&waiters, &slice);
+    cr_assert(!ps_barrier_has(&waiters, 7, 0));
+    cr_assert(!ps_barrier_has(&waiters, 7, PS_ANY_WORKER));
+}
+
+Test(waiters, a_repeated_request_gets_the_newest_connection)
+{
+    ps_waiter_t again = {.conn = 11, .session = 1, .id = 1};
+
+    cr_assert_null(ps_waiters_repeat(&waiters, &again));
+    barrier.due_ms = 500;
+    ps_waiters_add(&waiters, &other);
+    ps_waiters_add(&waiters, &barrier);
+    cr_assert_eq(ps_waiters_repeat(&waiters, &again), &barrier);
+    cr_assert_eq(barrier.conn, 11);
+    cr_assert_eq(barrier.due_ms, 500);
+    cr_assert_eq(other.conn, 10);
+    again.id = 2;
+    cr_assert_null(ps_waiters_repeat(&waiters, &again));
+    again.id = 1;
+    again.session = 4;
+    cr_assert_null(ps_waiters_repeat(&waiters, &again));
+}
+
+Test(waiters, a_worker_waits_once_at_a_barrier_whatever_the_request)
+{
+    ps_waiter_t again = barrier;
+
+    again.id = 5;
+    again.conn = 12;
+    ps_waiters_add(&waiters, &barrier);
+    cr_assert_eq(ps_waiters_repeat(&waiters, &again), &barrier);
+    cr_assert_eq(barrier.id, 5);
+    cr_assert_eq(barrier.conn, 12);
+    again.id = 6;
+    again.number = 2;
+    cr_assert_null(ps_waiters_repeat(&waiters, &again));
+    again.number = 1;
+    again.worker = 2;
+    cr_assert_null(ps_waiters_repeat(&waiters, &again));
+    again.worker = 0;
+    again.job = 8;
+    cr_assert_null(ps_waiters_repeat(&waiters, &again));
+}
+
+Test(waiters, a_search_names_kinds_a_job_and_perhaps_a_worker)
+{
+    ps_waiter_t done = {.kind = PS_FOR_DONE, .job = 7, .worker = 2};
+    ps_waiter_t elsewhere = {.kind = PS_FOR_SLICE, .job = 8};
+
+    ps_waiters_add(&waiters, &slice);
+    ps_waiters_add(&waiters, &elsewhere);
+    ps_waiters_add(&waiters, &barrier);
+    ps_waiters_add(&waiters, &done);
+    cr_assert_eq(ps_waiters_next(&waiters, NULL, PS_FOR_WORK, 7, PS_ANY_WORKER), &slice);
+    cr_assert_eq(ps_waiters_next(&waiters, &slice, PS_FOR_WORK, 7, PS_ANY_WORKER), &done);
+    cr_assert_null(ps_waiters_next(&waiters, &done, PS_FOR_WORK, 7, PS_ANY_WORKER));
+    cr_assert_eq(ps_waiters_next(&waiters, NULL, PS_FOR_WORK, 7, 2), &done);
+    cr_assert_eq(ps_waiters_count(&waiters, PS_FOR_WORK, 7, PS_ANY_WORKER), 2);
+    cr_assert_eq(ps_waiters_count(&waiters, PS_FOR_SLICE, 7, 2), 0);
+    cr_assert_eq(ps_waiters_count(&waiters, PS_FOR_BARRIER, 7, 0), 1);
+}
+
+Test(waiters, the_first_due_of_all_kinds_comes_first)
+{
+    ps_waiter_t asks = {.kind = PS_FOR_ANSWERS, .due_ms = PS_NOT_DUE};
+    ps_waiter_t retries = {.kind = PS_FOR_RETRY, .due_ms = 300};
+
+    cr_assert_null(ps_waiters_first_due(&waiters));
+    ps_waiters_add(&waiters, &asks);
+    cr_assert_eq(ps_waiters_first_due(&waiters)->due_ms, PS_NOT_DUE);
+    barrier.due_ms = 300;
+    slice.due_ms = 200;
+    ps_waiters_add(&waiters, &barrier);
+    ps_waiters_add(&waiters, &retries);
+    ps_waiters_add(&waiters, &slice);
+    cr_assert_eq(ps_waiters_first_due(&waiters), &slice);
+    ps_waiters_remove(&waiters, &slice);
+    cr_assert_eq(ps_waiters_first_due(&waiters), &barrier);
+    ps_waiters_remove(&waiters, &barrier);
+    cr_assert_eq(ps_waiters_first_due(&waiters), &retries);
+}
+
+Test(waiters, who_was_removed_waits_for_nothing_and_may_wait_again)
+{
+    ps_waiters_add(&waiters, &barrier);
+    ps_waiters_remove(&waiters, &barrier);
+    cr_assert_eq(barrier.kind, 0);
+    ps_waiters_remove(&waiters, &barrier); /* it is out already */
+    barrier.kind = PS_FOR_RETRY;
+    ps_waiters_add(&waiters, &barrier);
+    cr_assert_eq(ps_waiters_first_due(&waiters), &barrier);
+}
