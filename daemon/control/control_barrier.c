@@ -11,20 +11,12 @@
 #define WAITERS_MAX 16384 /* of one job */
 #define NAMED_MAX 5       /* missing workers that a text names */
 
-/* The next request at the job's barrier. */
-static ps_control_request_t *next_at(const ps_control_t *self, const ps_control_request_t *after,
-                                     uint32_t job)
-{
-    return (ps_control_request_t *)ps_waiters_next(&self->waiters, (const ps_waiter_t *)after,
-                                                   PS_FOR_BARRIER, job, PS_ANY_WORKER);
-}
-
 static void release_all(ps_control_t *self, const ps_job_t *job)
 {
     ps_watch_t *watch = ps_watches_get(&self->watches, job->id);
     ps_control_request_t *request = NULL;
 
-    while ((request = next_at(self, NULL, job->id)) != NULL) {
+    while ((request = ps_control_next(self, NULL, PS_FOR_BARRIER, job->id)) != NULL) {
         const ps_waiter_t *waiter = &request->waits;
         const ps_worker_t *worker = ps_job_worker(job, waiter->worker);
         ps_watched_t *watched = watch == NULL || worker == NULL
@@ -41,26 +33,20 @@ static void release_all(ps_control_t *self, const ps_job_t *job)
 /* Ends waiters whose worker or job has changed. */
 static void end_dead(ps_control_t *self, const ps_job_t *job)
 {
-    ps_control_request_t *next = next_at(self, NULL, job->id);
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    ps_control_request_t *next = ps_control_next(self, NULL, PS_FOR_BARRIER, job->id);
 
     while (next != NULL) {
         ps_control_request_t *request = next;
-        uint32_t rank = request->waits.worker;
-        const ps_worker_t *worker = ps_job_worker(job, rank);
-        char text[PS_NAME_MAX + 160];
+        psd_status_t rc =
+            job->lost_table[0] != '\0' && !job->stopped
+                ? psd_error_set(err, PSD_ROWS_LOST, PS_ROWS_LOST_TEXT, job->lost_table)
+                : ps_barrier_check(job, request->waits.worker, err);
 
-        next = next_at(self, request, job->id);
-        if (job->stopped) {
-            (void)snprintf(text, sizeof text, "job \"%s\" was stopped", job->name);
-            ps_control_end(self, request, PSD_JOB_STOPPED, text);
-        } else if (job->lost_table[0] != '\0') {
-            (void)snprintf(text, sizeof text, PS_ROWS_LOST_TEXT, job->lost_table);
-            ps_control_end(self, request, PSD_ROWS_LOST, text);
-        } else if (worker == NULL || !ps_worker_is_live(worker)) {
-            (void)snprintf(text, sizeof text, "worker %" PRIu32 " of job \"%s\" is %s", rank,
-                           job->name,
-                           worker == NULL ? "gone" : ps_worker_state_name(worker->state));
-            ps_control_end(self, request, PSD_WORKER_LOST, text);
+        next = ps_control_next(self, request, PS_FOR_BARRIER, job->id);
+        if (rc != PSD_OK) {
+            ps_control_end(self, request, rc, psd_error_text(err));
+            psd_error_clear(err);
         }
     }
 }
@@ -123,27 +109,6 @@ void ps_control_expire_barrier(ps_control_t *self, ps_control_request_t *request
     ps_control_end(self, request, PSD_DEADLINE, text);
 }
 
-/* The worker's present life, which must be live. */
-static psd_status_t find_worker(const ps_job_t *job, uint32_t rank, const ps_worker_t **ret_worker,
-                                psd_error_t *err)
-{
-    const ps_worker_t *worker = ps_job_worker(job, rank);
-
-    if (job->stopped) {
-        return psd_error_set(err, PSD_JOB_STOPPED, "job \"%s\" was stopped", job->name);
-    }
-    if (worker == NULL || worker->state == PS_WORKER_EXPECTED) {
-        return psd_error_set(err, PSD_NO_WORKER, "worker %" PRIu32 " of job \"%s\" has not joined",
-                             rank, job->name);
-    }
-    if (!ps_worker_is_live(worker)) {
-        return psd_error_set(err, PSD_WORKER_LOST, "worker %" PRIu32 " of job \"%s\" is %s", rank,
-                             job->name, ps_worker_state_name(worker->state));
-    }
-    *ret_worker = worker;
-    return PSD_OK;
-}
-
 /* Which worker waits at which barrier. */
 static psd_status_t read_waiter(const ps_doc_t *doc, ps_waiter_t *waiter, psd_error_t *err)
 {
@@ -191,9 +156,15 @@ psd_status_t ps_control_barrier(ps_control_t *self, ps_control_request_t *reques
     if (rc == PSD_OK) {
         rc = read_waiter(request->doc, waiter, err);
     }
-    if (rc == PSD_OK) {
-        rc = find_worker(job, waiter->worker, &worker, err);
+    if (rc != PSD_OK) {
+        return rc;
     }
+    worker = ps_job_worker(job, waiter->worker);
+    if (!job->stopped && (worker == NULL || worker->state == PS_WORKER_EXPECTED)) {
+        return psd_error_set(err, PSD_NO_WORKER, "worker %" PRIu32 " of job \"%s\" has not joined",
+                             waiter->worker, job->name);
+    }
+    rc = ps_barrier_check(job, waiter->worker, err);
     if (rc != PSD_OK) {
         return rc;
     }

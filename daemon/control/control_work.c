@@ -135,14 +135,6 @@ psd_status_t ps_control_work_done(ps_control_t *self, ps_control_request_t *requ
 
 /* ---- answers ---- */
 
-/* The next question about slices of the job. */
-static ps_control_request_t *next_of(const ps_control_t *self, const ps_control_request_t *after,
-                                     uint32_t job)
-{
-    return (ps_control_request_t *)ps_waiters_next(&self->waiters, (const ps_waiter_t *)after,
-                                                   PS_FOR_WORK, job, PS_ANY_WORKER);
-}
-
 static void answer(ps_control_t *self, ps_control_request_t *request)
 {
     bool filled = true;
@@ -172,16 +164,17 @@ static psd_status_t plan(const ps_control_t *self, ps_control_request_t *request
 }
 
 /* All questions of a job that go into one command. true: others are left. */
-static bool plan_all(ps_control_t *self, ps_watch_t *watch, ps_command_t *command)
+static bool plan_all(ps_control_t *self, uint32_t job, ps_command_t *command)
 {
-    ps_control_request_t *next = next_of(self, NULL, watch->job);
+    ps_watch_t *watch = ps_watches_find(&self->watches, job);
+    ps_control_request_t *next = ps_control_next(self, NULL, PS_FOR_WORK, job);
     bool left = false;
 
     while (next != NULL) {
         ps_control_request_t *request = next;
         psd_status_t rc = PSD_OK;
 
-        next = next_of(self, request, watch->job);
+        next = ps_control_next(self, request, PS_FOR_WORK, job);
         request->planned = false;
         if (ps_control_checkpoint_holds(self, request)) {
             continue;
@@ -189,7 +182,7 @@ static bool plan_all(ps_control_t *self, ps_watch_t *watch, ps_command_t *comman
         rc = plan(self, request, command, self->err);
         request->planned = rc == PSD_OK && request->answer.found != PS_WORK_WAIT;
         left = left || rc == PSD_BUSY;
-        if (rc == PSD_OK && request->clock > watch->clock) {
+        if (rc == PSD_OK && watch != NULL && request->clock > watch->clock) {
             watch->clock = request->clock; /* the asker is a worker of the job */
         }
         if (rc != PSD_OK && rc != PSD_BUSY) {
@@ -203,12 +196,12 @@ static bool plan_all(ps_control_t *self, ps_watch_t *watch, ps_command_t *comman
 /* The command was stored, or failed: answers the questions in it. */
 static void answer_planned(ps_control_t *self, uint32_t job, psd_status_t rc)
 {
-    ps_control_request_t *next = next_of(self, NULL, job);
+    ps_control_request_t *next = ps_control_next(self, NULL, PS_FOR_WORK, job);
 
     while (next != NULL) {
         ps_control_request_t *request = next;
 
-        next = next_of(self, request, job);
+        next = ps_control_next(self, request, PS_FOR_WORK, job);
         if (request->planned && rc == PSD_OK) {
             answer(self, request);
         } else if (request->planned) {
@@ -219,28 +212,26 @@ static void answer_planned(ps_control_t *self, uint32_t job, psd_status_t rc)
 }
 
 /* true: some may have an answer after this command. */
-static bool settle(ps_control_t *self, ps_watch_t *watch)
+static bool settle(ps_control_t *self, uint32_t job)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
-    bool left = plan_all(self, watch, &command);
+    bool left = plan_all(self, job, &command);
     psd_status_t rc = ps_control_commit(self, &command, PS_LOG_DEBUG, self->err);
 
-    answer_planned(self, watch->job, rc);
-    return (left || command.work.turns) && next_of(self, NULL, watch->job) != NULL;
+    answer_planned(self, job, rc);
+    return (left || command.work.turns) && ps_control_next(self, NULL, PS_FOR_WORK, job) != NULL;
 }
 
 void ps_control_settle_work(ps_control_t *self)
 {
-    size_t place = 0;
-    uint64_t job = 0;
-    void *watch = NULL;
+    uint32_t job = 0;
 
     if (!self->work_due) {
         return;
     }
     self->work_due = false;
-    while (ps_map_next(&self->watches.by_job, &place, &job, &watch)) {
-        while (settle(self, watch)) {
+    while ((job = ps_waiters_next_job(&self->waiters, PS_FOR_WORK, job)) != 0) {
+        while (settle(self, job)) {
             /* the next command */
         }
     }

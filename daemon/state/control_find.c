@@ -89,6 +89,13 @@ psd_status_t ps_control_pause(ps_control_request_t *request)
     return PSD_OK;
 }
 
+ps_control_request_t *ps_control_next(const ps_control_t *self, const ps_control_request_t *after,
+                                      ps_waits_for_t kinds, uint32_t job)
+{
+    return (ps_control_request_t *)ps_waiters_next(&self->waiters, (const ps_waiter_t *)after,
+                                                   kinds, job, PS_ANY_WORKER);
+}
+
 psd_status_t ps_control_wait(ps_control_request_t *request, ps_waits_for_t kind,
                              const ps_job_t *job, psd_error_t *err)
 {

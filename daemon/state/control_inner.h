@@ -110,14 +110,14 @@ typedef struct ps_request_doc {
     uint32_t ask_job;
     uint64_t until_ms;           /* how long it waits for what is missing; 0: unset */
     ps_buffer_t words;           /* owned; of CHECKPOINT, with its '\0' */
-    unsigned step;               /* how often they have answered */
+    unsigned step;               /* how often the nodes have answered */
     uint32_t last_table;         /* nodes got the change before the question */
     const ps_answers_t *answers; /* the last ones; step > 0 */
     const char *missing;         /* "", or the node that has not answered; step > 0 */
     uint32_t job;                /* what an operation keeps between steps … */
-    uint64_t clock;              /* work queues: clocks that the client has finished */
+    uint64_t clock;              /* … of work queues: that the client has finished */
     uint32_t made;               /* the table that it makes; 0: none */
-    ps_doc_t *array;             /* … and borrows from its reply */
+    ps_doc_t *array;             /* … and borrows from the reply */
     bool once;                   /* its answer is kept for a repetition */
     ps_work_ask_t work;          /* SLICE, DONE */
     ps_work_answer_t answer;     /* … and its answer once the command is stored, … */
@@ -303,6 +303,9 @@ psd_status_t ps_control_pause(ps_control_request_t *request);
  * it names, a day at most. Errors: PSD_PROTO. */
 PSD_MUST_CHECK psd_status_t ps_control_wait(ps_control_request_t *request, ps_waits_for_t kind,
                                             const ps_job_t *job, psd_error_t *err);
+/* The next request that waits for that; see ps_waiters_next. */
+ps_control_request_t *ps_control_next(const ps_control_t *self, const ps_control_request_t *after,
+                                      ps_waits_for_t kinds, uint32_t job);
 /* PSD_OK when all nodes have answered. Errors: PSD_BUSY naming one. */
 PSD_MUST_CHECK psd_status_t ps_control_check_answered(const ps_control_request_t *request,
                                                       psd_error_t *err);

@@ -2,6 +2,8 @@
 /* The list of requests that wait, and when a barrier is complete. */
 #include "protocol/waiters/waiters.h"
 
+#include <inttypes.h>
+
 void ps_waiters_init(ps_waiters_t *self)
 {
     TAILQ_INIT(self);
@@ -43,8 +45,8 @@ ps_waiter_t *ps_waiters_repeat(const ps_waiters_t *self, const ps_waiter_t *wait
     return NULL;
 }
 
-ps_waiter_t *ps_waiters_next(const ps_waiters_t *self, const ps_waiter_t *after, unsigned kinds,
-                             uint32_t job, uint32_t worker)
+ps_waiter_t *ps_waiters_next(const ps_waiters_t *self, const ps_waiter_t *after,
+                             ps_waits_for_t kinds, uint32_t job, uint32_t worker)
 {
     ps_waiter_t *waiter = after == NULL ? TAILQ_FIRST(self) : TAILQ_NEXT(after, link);
 
@@ -55,7 +57,8 @@ ps_waiter_t *ps_waiters_next(const ps_waiters_t *self, const ps_waiter_t *after,
     return waiter;
 }
 
-size_t ps_waiters_count(const ps_waiters_t *self, unsigned kinds, uint32_t job, uint32_t worker)
+size_t ps_waiters_count(const ps_waiters_t *self, ps_waits_for_t kinds, uint32_t job,
+                        uint32_t worker)
 {
     const ps_waiter_t *waiter = NULL;
     size_t n = 0;
@@ -64,6 +67,20 @@ size_t ps_waiters_count(const ps_waiters_t *self, unsigned kinds, uint32_t job, 
         n++;
     }
     return n;
+}
+
+uint32_t ps_waiters_next_job(const ps_waiters_t *self, ps_waits_for_t kinds, uint32_t after)
+{
+    const ps_waiter_t *waiter = NULL;
+    uint32_t least = 0;
+
+    for (waiter = TAILQ_FIRST(self); waiter != NULL; waiter = TAILQ_NEXT(waiter, link)) {
+        if ((waiter->kind & kinds) != 0 && waiter->job > after &&
+            (least == 0 || waiter->job < least)) {
+            least = waiter->job;
+        }
+    }
+    return least;
 }
 
 ps_waiter_t *ps_waiters_first_due(const ps_waiters_t *self)
@@ -77,6 +94,21 @@ ps_waiter_t *ps_waiters_first_due(const ps_waiters_t *self)
         }
     }
     return first;
+}
+
+psd_status_t ps_barrier_check(const ps_job_t *job, uint32_t rank, psd_error_t *err)
+{
+    const ps_worker_t *worker = ps_job_worker(job, rank);
+
+    if (job->stopped) {
+        return psd_error_set(err, PSD_JOB_STOPPED, "job \"%s\" was stopped", job->name);
+    }
+    if (worker == NULL || !ps_worker_is_live(worker)) {
+        return psd_error_set(err, PSD_WORKER_LOST, "worker %" PRIu32 " of job \"%s\" is %s", rank,
+                             job->name,
+                             worker == NULL ? "gone" : ps_worker_state_name(worker->state));
+    }
+    return PSD_OK;
 }
 
 bool ps_barrier_has(const ps_waiters_t *self, uint32_t job, uint32_t worker)

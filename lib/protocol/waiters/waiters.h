@@ -25,9 +25,9 @@ typedef enum ps_waits_for {
     PS_FOR_RETRY = 2,   /* the operation runs again once it is due */
     PS_FOR_BARRIER = 4, /* of a job; it ends once it is due, as the following do */
     PS_FOR_SLICE = 8,   /* of a work queue */
-    PS_FOR_DONE = 16    /* until the registry has stored that a slice is done */
+    PS_FOR_DONE = 16,   /* until the registry has stored that a slice is done */
+    PS_FOR_WORK = PS_FOR_SLICE | PS_FOR_DONE
 } ps_waits_for_t;
-#define PS_FOR_WORK (PS_FOR_SLICE | PS_FOR_DONE)
 
 typedef struct ps_waiter {
     TAILQ_ENTRY(ps_waiter) link; /* the list's */
@@ -55,13 +55,20 @@ void ps_waiters_remove(ps_waiters_t *self, ps_waiter_t *waiter);
 ps_waiter_t *ps_waiters_repeat(const ps_waiters_t *self, const ps_waiter_t *waiter);
 /* The first waiter after `after` of these kinds, this job and this worker or
  * PS_ANY_WORKER. after: NULL for the first one. NULL: none. */
-ps_waiter_t *ps_waiters_next(const ps_waiters_t *self, const ps_waiter_t *after, unsigned kinds,
-                             uint32_t job, uint32_t worker);
+ps_waiter_t *ps_waiters_next(const ps_waiters_t *self, const ps_waiter_t *after,
+                             ps_waits_for_t kinds, uint32_t job, uint32_t worker);
 /* The number of such waiters. */
-size_t ps_waiters_count(const ps_waiters_t *self, unsigned kinds, uint32_t job, uint32_t worker);
+size_t ps_waiters_count(const ps_waiters_t *self, ps_waits_for_t kinds, uint32_t job,
+                        uint32_t worker);
+/* The least job above `after` with waiters of these kinds; 0: none. */
+uint32_t ps_waiters_next_job(const ps_waiters_t *self, ps_waits_for_t kinds, uint32_t after);
 /* The waiter that is due first, of several the first that came. NULL: none. */
 ps_waiter_t *ps_waiters_first_due(const ps_waiters_t *self);
 
+/* PSD_OK when a worker may wait at the job's barrier. Errors: PSD_JOB_STOPPED;
+ * PSD_WORKER_LOST it is gone or not live. */
+PSD_MUST_CHECK psd_status_t ps_barrier_check(const ps_job_t *job, uint32_t worker,
+                                             psd_error_t *err);
 /* Every live worker of the job is at its barrier, and at least one waiter. A
  * worker is at it when one of its clients waits there. */
 bool ps_barrier_is_complete(const ps_waiters_t *self, const ps_job_t *job);

@@ -4,6 +4,8 @@
 
 #include <criterion/criterion.h>
 
+#include "base/alloc.h"
+
 static ps_waiters_t waiters;
 static ps_waiter_t barrier = {.kind = PS_FOR_BARRIER, .conn = 10, .session = 1, .id = 1, .job = 7};
 static ps_waiter_t other;
@@ -55,6 +57,23 @@ Test(waiters, a_worker_that_waits_for_a_slice_is_not_at_the_barrier)
     ps_waiters_add(&waiters, &slice);
     cr_assert(!ps_barrier_has(&waiters, 7, 0));
     cr_assert(!ps_barrier_has(&waiters, 7, PS_ANY_WORKER));
+}
+
+Test(waiters, who_may_wait_at_a_barrier)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    ps_job_t stopped = job;
+
+    cr_assert_eq(ps_barrier_check(&job, 2, err), PSD_OK);
+    cr_assert_eq(ps_barrier_check(&job, 5, err), PSD_WORKER_LOST);
+    cr_assert_str_eq(psd_error_text(err), "worker 5 of job \"j\" is lost");
+    psd_error_clear(err);
+    cr_assert_eq(ps_barrier_check(&job, 3, err), PSD_WORKER_LOST);
+    cr_assert_str_eq(psd_error_text(err), "worker 3 of job \"j\" is gone");
+    psd_error_clear(err);
+    stopped.stopped = true;
+    cr_assert_eq(ps_barrier_check(&stopped, 5, err), PSD_JOB_STOPPED);
+    cr_assert_str_eq(psd_error_text(err), "job \"j\" was stopped");
 }
 
 Test(waiters, a_repeated_request_gets_the_newest_connection)
@@ -113,6 +132,20 @@ Test(waiters, a_search_names_kinds_a_job_and_perhaps_a_worker)
     cr_assert_eq(ps_waiters_count(&waiters, PS_FOR_WORK, 7, PS_ANY_WORKER), 2);
     cr_assert_eq(ps_waiters_count(&waiters, PS_FOR_SLICE, 7, 2), 0);
     cr_assert_eq(ps_waiters_count(&waiters, PS_FOR_BARRIER, 7, 0), 1);
+}
+
+Test(waiters, jobs_with_waiters_come_in_order)
+{
+    ps_waiter_t later = {.kind = PS_FOR_DONE, .job = 9};
+
+    cr_assert_eq(ps_waiters_next_job(&waiters, PS_FOR_WORK, 0), 0);
+    barrier.job = 8;
+    ps_waiters_add(&waiters, &later);
+    ps_waiters_add(&waiters, &slice);
+    ps_waiters_add(&waiters, &barrier);
+    cr_assert_eq(ps_waiters_next_job(&waiters, PS_FOR_WORK, 0), 7);
+    cr_assert_eq(ps_waiters_next_job(&waiters, PS_FOR_WORK, 7), 9);
+    cr_assert_eq(ps_waiters_next_job(&waiters, PS_FOR_WORK, 9), 0);
 }
 
 Test(waiters, the_first_due_of_all_kinds_comes_first)
