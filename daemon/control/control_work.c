@@ -112,8 +112,8 @@ static psd_status_t take(ps_control_t *self, ps_control_request_t *request, ps_w
     }
     if (ps_waiters_count(&self->waiters, PS_FOR_WORK, job->id, PS_ANY_WORKER) >= ASKS_MAX) {
         return psd_error_set(err, PSD_LIMIT,
-                             "%d questions wait for slices of job number "
-                             "%" PRIu32 ", no more are allowed",
+                             "%d requests wait for slices of job number %" PRIu32
+                             "; no more are allowed",
                              ASKS_MAX, job->id);
     }
     request->work.job = job->id;
