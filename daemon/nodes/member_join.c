@@ -144,6 +144,15 @@ static psd_status_t ask_join(ps_member_t *self, ps_joined_t *joined, psd_error_t
     return rc == PSD_OK ? read_joined(reply, joined, err) : rc;
 }
 
+/* Registries of builds before PS_NODE_FORMAT 4 do not say what to do. */
+static psd_status_t refuse_join(const char *url, psd_status_t rc, psd_error_t *err)
+{
+    return psd_error_wrap(err, rc, "cannot join the cluster at %s%s", url,
+                          rc == PSD_VERSION && strstr(psd_error_text(err), "stop all") == NULL
+                              ? " (" PS_NODE_FORMAT_HINT ")"
+                              : "");
+}
+
 static psd_status_t join_one(ps_member_t *self, const char *url, const ps_socket_args_t *socket,
                              ps_joined_t *joined, psd_error_t *err)
 {
@@ -165,7 +174,7 @@ static psd_status_t join_one(ps_member_t *self, const char *url, const ps_socket
     }
     if (rc != PSD_OK) {
         ps_socket_drop(&self->link);
-        return psd_error_wrap(err, rc, "cannot join the cluster at %s", url);
+        return refuse_join(url, rc, err);
     }
     (void)snprintf(self->registry, sizeof self->registry, "%s", url);
     return PSD_OK;

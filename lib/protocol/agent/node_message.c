@@ -11,6 +11,7 @@
 #include "wire/messages/formats.h"
 
 #define MAGIC UINT32_C(0x6d4e7370) /* "psNm" in memory order */
+#define LAST_JSON_FORMAT 3         /* between nodes */
 
 static const ps_field_t shard_fields[] = {PS_SHARD_FIELDS(PS_FIELD_ROW, ps_route_t, )};
 PS_FIELD_SHAPE(shard, ps_route_t)
@@ -132,15 +133,17 @@ static psd_status_t decode_head(ps_cursor_t *cursor, ps_node_message_t *message,
     uint8_t zero = ps_cursor_u8(cursor);
     psd_status_t rc = PSD_OK;
 
+    if (!cursor->failed && (magic & 0xff) == '{') {
+        return psd_error_set(err, PSD_VERSION,
+                             "it is JSON, of a psd of format %d or less, this psd's is %d; %s",
+                             LAST_JSON_FORMAT, PS_NODE_FORMAT, PS_NODE_FORMAT_HINT);
+    }
     if (cursor->failed || magic != MAGIC) {
         return psd_error_set(err, PSD_PROTO, "it begins with other bytes");
     }
     if (format != PS_NODE_FORMAT) {
-        return psd_error_set(
-            err, PSD_VERSION,
-            "format is %u, this psd's is %d; run the same build of psd on all nodes "
-            "of a cluster",
-            format, PS_NODE_FORMAT);
+        return psd_error_set(err, PSD_VERSION, "format is %u, this psd's is %d; %s", format,
+                             PS_NODE_FORMAT, PS_NODE_FORMAT_HINT);
     }
     if (row_of((ps_node_message_kind_t)kind) == 0 || zero != 0) {
         return psd_error_set(err, PSD_PROTO, "kind is %u, %u", kind, zero);

@@ -13,6 +13,9 @@
 /* The format between nodes: control messages, records, states and rows of
  * copies. 1: builds before the number existed. */
 #define PS_NODE_FORMAT 4
+/* What to do where two formats between nodes meet. */
+#define PS_NODE_FORMAT_HINT \
+    "stop all nodes, upgrade all to one build of psd, start them; no row of level disk is lost"
 /* The format of a data directory: logs, snapshots, table files, notes. 1: also
  * builds that wrote no number. The registry's database has its own number
  * (storage/registry/registry_db_open.c), because psd upgrades older ones. */

@@ -65,6 +65,10 @@ Test(node_message, of_another_format_or_kind_is_refused_by_name)
     bytes.data[6] = 99;
     assert_refused(&bytes, PSD_PROTO, "kind is 99, 0");
     bytes.data[0] = '{';
+    (void)snprintf(text, sizeof text, "it is JSON, of a psd of format 3 or less, this psd's is %d",
+                   PS_NODE_FORMAT);
+    assert_refused(&bytes, PSD_VERSION, text);
+    bytes.data[0] = '?';
     assert_refused(&bytes, PSD_PROTO, "it begins with other bytes");
     cr_assert_str_eq(ps_node_message_name(99), "?");
 }
