@@ -91,7 +91,7 @@ for delay in 0 2; do
     done
     expect 2 checkpoint create no --job "$name" --table "$name"
     expect 1 checkpoint restore "$name.1" --job "$name"
-    err_has 'runs'
+    err_has 'is running'
     kill "$job"
     wait "$job" 2>/dev/null
     job=

@@ -277,7 +277,7 @@ static bool wait_for_one(const char *endpoint, int other)
 
     CHECK(read(other, &byte, 1) == 1);
     CHECK_OK(psd_connect(endpoint, NULL, &client, err), err);
-    CHECK_ERROR(psd_work_open(client, "in", 2, 1, &work, err), PSD_NOT_JOINED, "no worker", err);
+    CHECK_ERROR(psd_work_open(client, "in", 2, 1, &work, err), PSD_NOT_JOINED, "not a worker", err);
     CHECK_OK(psd_join(client, "two", 1, 2, -1, err), err);
     CHECK_ERROR(psd_work_open(client, "in", 3, 1, &work, err), PSD_JOB_MISMATCH,
                 "queue in of job two has 2 slices", err);
