@@ -251,11 +251,11 @@ static psd_status_t finish_create(ps_control_t *self, const progress_t *progress
                            progress->n_files, wanted);
     }
     if (rc == PSD_OK && work->job != 0 && progress->n_inexact > 0) {
-        rc = psd_error_set(err, PSD_BUSY,
-                           "%" PRIu64 " of %" PRIu64
-                           " partitions are not right after clock %" PRIu64
-                           ": the job has ended, or marks could not be held long enough; try again",
-                           progress->n_inexact, progress->n_files, work->clock);
+        rc =
+            psd_error_set(err, PSD_BUSY,
+                          "%" PRIu64 " of %" PRIu64 " partitions are not right after clock %" PRIu64
+                          ": the job has ended, or marks could not be held long enough; try again",
+                          progress->n_inexact, progress->n_files, work->clock);
     }
     if (rc == PSD_OK) {
         rc = check_files((const char *)path.data, work->manifest, err);

@@ -123,7 +123,7 @@ other_waits() {
 }
 wait_for other_waits || { cat "$work/other"; fail "job other does not wait"; }
 bad 2 why
-err_has '2 jobs run'
+err_has '2 jobs are running'
 wait_for watched $(($(grep -c '^job lr$' "$work/watched") + 2)) ||
     fail "why --watch has ended with a second job"
 kill $watcher_pid
