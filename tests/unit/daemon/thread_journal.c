@@ -95,7 +95,7 @@ static bool wait_for_end(kit_t *self, bool *ret_is_whole)
         for (size_t i = 0; i < news.n_positions; i++) {
             *ret_is_whole |= news.positions[i].lsn == RECORDS;
         }
-        is_cut = strstr(news.trouble, "started again") != NULL;
+        is_cut = strstr(news.trouble, "restart psd") != NULL;
     }
     CHECK(!*ret_is_whole || news.trouble[0] == '\0');
     ps_journal_news_done(&news);
