@@ -36,7 +36,8 @@ static void run_tasks(ps_agent_t *agent)
 static void try_it(const ps_node_message_t *message, ps_bytes_t bytes, psd_error_t *err)
 {
     PSD_AUTO(ps_agent_destroy) ps_agent_t *agent = NULL;
-    const ps_agent_args_t args = {.node = {.incarnation = message->incarnation},
+    bool is_of_any = message->kind == PS_NODE_HEARD; /* which may name none */
+    const ps_agent_args_t args = {.node = {.incarnation = is_of_any ? 7 : message->incarnation},
                                   .damage = "",
                                   .cluster = message->cluster,
                                   .heartbeat_ms = 100};
