@@ -76,7 +76,7 @@ PSD_MUST_CHECK psd_status_t ps_control_start(ps_control_t *self, psd_error_t *er
 void ps_control_receive(ps_control_t *self);
 /* Takes in the answers and reports of this node's shards. */
 void ps_control_receive_shards(ps_control_t *self);
-/* Declares silent workers lost and ends overdue barriers. */
+/* Time has passed: silent workers and nodes, requests that are due, questions. */
 void ps_control_tick(ps_control_t *self);
 /* When to call ps_control_tick next; UINT64_MAX for never. */
 uint64_t ps_control_deadline(const ps_control_t *self);

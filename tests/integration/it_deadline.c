@@ -396,7 +396,7 @@ static bool node_comes_back_empty(daemon_t *daemon, psd_error_t *err)
 }
 
 /* A client that lives on while its node is started again on the same sockets:
- * the rows were lost, and it is told so instead of going on with empty ones. */
+ * the rows were lost, and it gets an error instead of continuing with empty ones. */
 static bool old_client_is_told(daemon_t *daemon, psd_error_t *err)
 {
     psd_options_t *options = psd_options_new();

@@ -467,7 +467,7 @@ const ps_table_t *cluster_registry_table(const cluster_t *self)
                : ps_registry_table_by_id(self->registry.machine, self->table);
 }
 
-/* Whole by the map, or dropped last: it has not begun anew since. */
+/* Whole by the map, or dropped last, and it has kept its rows since. */
 static bool has_all(const cluster_t *self, const ps_copy_t *copy, uint32_t partition)
 {
     const ps_partition_t *its = cluster_partition(self, copy->incarnation, copy->shard, partition);

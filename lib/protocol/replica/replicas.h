@@ -98,7 +98,7 @@ void ps_replicas_end_stop(ps_step_t *step, ps_partition_t *partition);
  * memory nothing changes. */
 void ps_replicas_begin_anew(ps_step_t *step, ps_partition_t *partition);
 /* The copy's last lsn says what it has: its rows are whole, and it has again
- * all that it threw away when it began anew. */
+ * all the records that it discarded when it started over. */
 bool ps_replicas_has_position(const ps_partition_t *partition);
 /* The map of a table that lost rows makes this copy the primary: if it has
  * reported that it is not whole, it starts empty. false: no memory; the map is
