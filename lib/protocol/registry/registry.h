@@ -8,8 +8,9 @@
  * It uses     facts, core, lib/wire, lib/model, lib/base.
  * It ignores  SQLite, sockets, callers, and which copies should move
  *             (placement).
- * Start at    registry_fields.def, registry_plan.c, registry_check.c,
- *             registry_apply.c.
+ * Start at    registry_fields.def, then the file of a command's noun, which
+ *             plans, checks and applies it: registry_table.c; _cluster, _node,
+ *             _copies, _job, _job_table, _queue. registry.c runs them.
  */
 /*
  * ps_registry - the cluster's membership, tables, placement, jobs and workers

@@ -141,6 +141,18 @@ psd_status_t ps_registry_check_changes(const ps_registry_t *self, const ps_comma
     return rc == PSD_OK ? check_left(self, command, err) : rc;
 }
 
+psd_status_t ps_command_check_copies(const ps_registry_t *self, const ps_command_t *command,
+                                     psd_error_t *err)
+{
+    if (command->n_changes == 0 || command->epoch <= self->epoch) {
+        return psd_error_set(err, PSD_DAMAGED,
+                             "%zu changes of copies in epoch %llu; the epoch is %llu already",
+                             command->n_changes, (unsigned long long)command->epoch,
+                             (unsigned long long)self->epoch);
+    }
+    return ps_registry_check_changes(self, command, err);
+}
+
 /* Fills in where the copies' shards are, and the route to the first. */
 static void settle(const ps_registry_t *self, ps_table_t *table, uint32_t partition)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans about nodes: one starts, drains or stays, and what becomes of the
- * copies that it has. */
+/* Commands about nodes, each planned, checked and applied: one starts, drains,
+ * stays or is removed, and what becomes of the copies that it has. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "protocol/registry/registry_journal.h"
 #include "protocol/registry/registry_node.h"
 
 psd_status_t ps_registry_change_all(const ps_registry_t *self, const ps_node_t *old,
@@ -145,6 +146,52 @@ static psd_status_t give(psd_status_t rc, ps_command_t *command, ps_command_t *r
     return PSD_OK;
 }
 
+/* A terminated text in an array of `size` bytes. */
+static bool is_text(const char *text, size_t size)
+{
+    return memchr(text, '\0', size) != NULL;
+}
+
+static psd_status_t check_shard(const ps_node_t *node, uint32_t i, psd_error_t *err)
+{
+    const ps_route_t *shard = &node->shards[i];
+
+    if (!is_text(shard->tcp, sizeof shard->tcp) || !is_text(shard->ipc, sizeof shard->ipc) ||
+        ps_route_any(shard)[0] == '\0') {
+        return psd_error_set(err, PSD_INVALID, "shard %u of node %s has no endpoint", i,
+                             node->name);
+    }
+    return PSD_OK;
+}
+
+static psd_status_t check_node(const ps_node_t *node, psd_error_t *err)
+{
+    psd_status_t rc = ps_registry_check_name(node->name, "node", err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (node->incarnation == 0) {
+        return psd_error_set(err, PSD_INVALID, "incarnation of node %s is 0", node->name);
+    }
+    if (!is_text(node->control, sizeof node->control)) {
+        return psd_error_set(err, PSD_INVALID, "control endpoint of node %s is too long",
+                             node->name);
+    }
+    if (node->weight > PS_NODE_SHARDS_MAX) {
+        return psd_error_set(err, PSD_INVALID, "weight of node %s is %u; allowed: 0..%d",
+                             node->name, node->weight, PS_NODE_SHARDS_MAX);
+    }
+    if (node->n_shards < 1 || node->n_shards > PS_NODE_SHARDS_MAX || node->shards == NULL) {
+        return psd_error_set(err, PSD_INVALID, "node %s has %u shards; allowed: 1..%d", node->name,
+                             node->n_shards, PS_NODE_SHARDS_MAX);
+    }
+    for (uint32_t i = 0; i < node->n_shards && rc == PSD_OK; i++) {
+        rc = check_shard(node, i, err);
+    }
+    return rc;
+}
+
 /* Incarnations are random: one that is known is a mistake. */
 static psd_status_t check_start(const ps_registry_t *self, const ps_node_t *node,
                                 const ps_node_t *known, psd_error_t *err)
@@ -234,7 +281,7 @@ psd_status_t ps_registry_plan_node(const ps_registry_t *self, const ps_node_t *n
     ps_command_t command = ps_registry_command(self, PS_COMMAND_NODE, unix_ms);
     const ps_node_t *known = NULL;
     losses_t losses = {0};
-    psd_status_t rc = ps_node_check(node, err);
+    psd_status_t rc = check_node(node, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -260,6 +307,67 @@ psd_status_t ps_registry_plan_node(const ps_registry_t *self, const ps_node_t *n
     }
     return give(rc, &command, ret_command);
 }
+
+psd_status_t ps_command_check_node(const ps_registry_t *self, const ps_command_t *command,
+                                   psd_error_t *err)
+{
+    const ps_node_t *node = &command->node;
+    const ps_node_t *other = NULL;
+    psd_status_t rc = check_node(node, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    other = ps_registry_node_by_incarnation(self, node->incarnation);
+    if (other != NULL) {
+        return psd_error_set(err, PSD_DAMAGED, "nodes %s and %s have one incarnation", node->name,
+                             other->name);
+    }
+    return ps_registry_check_changes(self, command, err);
+}
+
+static psd_status_t no_memory(const char *name, psd_error_t *err)
+{
+    return psd_error_set(err, PSD_NOMEM, "no memory for %s", name);
+}
+
+psd_status_t ps_command_apply_node(ps_registry_t *self, const ps_command_t *command,
+                                   psd_error_t *err)
+{
+    ps_node_t *known = ps_registry_find_node(self, command->node.name);
+    ps_node_t node = {0};
+    psd_status_t rc = PSD_OK;
+
+    if (known != NULL && !ps_journal_save(self, known, sizeof *known)) {
+        return no_memory(command->node.name, err);
+    }
+    rc = ps_node_copy(&command->node, &node, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    self->journal->node_in = node;
+    node.last_seen_ms = self->journal->now_ms;
+    node.started_ms = self->journal->now_ms;
+    node.started_unix_ms = command->unix_ms;
+    node.suspect = false;
+    if (known == NULL) {
+        if (node.id == 0) {
+            node.id = self->n_nodes == 0 ? 1 : self->nodes[self->n_nodes - 1].id + 1;
+        }
+        self->nodes[self->n_nodes++] = node;
+        ps_touch(self, PS_ROW_NODE, node.id);
+        return PSD_OK;
+    }
+    node.id = known->id;
+    ps_touch(self, PS_ROW_NODE, node.id);
+    self->old_sessions = self->sessions;
+    self->next_session = self->sessions + 1;
+    self->journal->node_out = *known;
+    *known = node; /* ownership moves to the state */
+    return ps_command_apply_copies(self, command, err);
+}
+
+/* ---- drains, stays, removed ---- */
 
 static const char *const state_texts[] = {"", "stays", "is draining", "was removed"};
 
@@ -289,4 +397,37 @@ psd_status_t ps_registry_plan_node_state(const ps_registry_t *self, const char *
         rc = ps_registry_fill_removal(self, node, force, &command, err);
     }
     return give(rc, &command, ret_command);
+}
+
+psd_status_t ps_command_check_node_state(const ps_registry_t *self, const ps_command_t *command,
+                                         psd_error_t *err)
+{
+    if (ps_registry_check_name(command->name, "node", NULL) != PSD_OK ||
+        ps_registry_find_node(self, command->name) == NULL || command->number < PS_NODE_UP ||
+        command->number > PS_NODE_REMOVED) {
+        return psd_error_set(err, PSD_DAMAGED, "a node that does not exist is in state %llu",
+                             (unsigned long long)command->number);
+    }
+    return ps_registry_check_changes(self, command, err);
+}
+
+psd_status_t ps_command_apply_node_state(ps_registry_t *self, const ps_command_t *command,
+                                         psd_error_t *err)
+{
+    ps_node_t *node = ps_registry_find_node(self, command->name);
+    size_t at = (size_t)(node - self->nodes);
+    psd_status_t rc = PSD_OK;
+
+    if (!ps_journal_save(self, node, (self->n_nodes - at) * sizeof *node)) {
+        return no_memory(command->name, err);
+    }
+    ps_touch(self, PS_ROW_NODE, node->id);
+    node->draining = command->number == PS_NODE_DRAINING;
+    rc = ps_command_apply_copies(self, command, err);
+    if (rc == PSD_OK && command->number == PS_NODE_REMOVED) {
+        self->journal->node_out = *node;
+        self->n_nodes--;
+        memmove(node, node + 1, (self->n_nodes - at) * sizeof *node);
+    }
+    return rc;
 }

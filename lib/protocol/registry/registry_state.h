@@ -123,9 +123,12 @@ PS_COMMAND_MAP(PS_COMMAND_FUNCTIONS)
 
 /* registry.c: above every epoch sent so far. */
 uint64_t ps_registry_next_epoch(const ps_registry_t *self);
-/* registry_plan.c: an empty command of the current epoch. */
+/* An empty command of the current epoch. */
 ps_command_t ps_registry_command(const ps_registry_t *self, ps_command_kind_t kind,
                                  uint64_t unix_ms);
+/* `what` names whose name it is. Errors: PSD_INVALID. */
+PSD_MUST_CHECK psd_status_t ps_registry_check_name(const char *name, const char *what,
+                                                   psd_error_t *err);
 
 /* registry_copies.c: copies in commands. Errors: PSD_DAMAGED. */
 PSD_MUST_CHECK psd_status_t ps_registry_check_copies(const ps_registry_t *self,
@@ -139,9 +142,6 @@ PSD_MUST_CHECK psd_status_t ps_registry_check_changes(const ps_registry_t *self,
  */
 PSD_MUST_CHECK psd_status_t ps_registry_settle_copies(ps_registry_t *self, const ps_table_t *from,
                                                       ps_table_t *table, psd_error_t *err);
-/* Checks a node's fields. Errors: PSD_INVALID. */
-PSD_MUST_CHECK psd_status_t ps_node_check(const ps_node_t *node, psd_error_t *err);
-
 /* A dropped table is no longer open anywhere. */
 PSD_MUST_CHECK psd_status_t ps_registry_close_table(ps_registry_t *self, uint32_t table,
                                                     psd_error_t *err);
