@@ -6,7 +6,7 @@
  *             answer, and filters that hold back a part of a push.
  * It uses     lib/model, for what a table is, and lib/wire, for payloads.
  * It ignores  Clients, connections and time: it gets arrays and a spec.
- * Start at    cut.c; cut_small.c is the fast path of a million small pushes.
+ * Start at    cut.c.
  */
 /*
  * ps_cut - one call cut into slices, each for one partition

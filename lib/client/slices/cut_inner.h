@@ -53,11 +53,6 @@ static inline size_t ps_row_run_at(const ps_row_run_t *self, size_t i)
 /* The keys of rows [from, from + n) of a run, written to `to`. */
 void ps_cut_keys(const psd_select_t *select, const ps_row_run_t *run, size_t from, size_t n,
                  uint8_t *to);
-/* Whether the whole call is a few whole rows of one partition; ps_cut_small
- * makes its one slice. Errors: PSD_NOMEM. */
-bool ps_cut_is_small(const ps_cut_args_t *args);
-PSD_MUST_CHECK psd_status_t ps_cut_small(const ps_cut_args_t *args, ps_cuts_t *cuts,
-                                         psd_error_t *err);
 /* The slices of sparse rows. */
 PSD_MUST_CHECK psd_status_t ps_cut_sparse(const ps_cut_args_t *args, const ps_row_runs_t *runs,
                                           ps_cuts_t *cuts, psd_error_t *err);
