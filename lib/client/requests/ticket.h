@@ -128,22 +128,6 @@ struct ps_request_queue {
     uint64_t sent_bytes;      /* of their payloads */
 };
 
-/* ---- queue.c ---- */
-
-void ps_queue_init(ps_request_queue_t *self, const ps_known_table_t *table, uint32_t partition);
-/* Puts a request into its place; ps_queue_run sends it. */
-void ps_queue_add(psd_client_t *client, ps_slice_request_t *request);
-/* Removes a request that waits. */
-void ps_queue_remove(psd_client_t *client, ps_slice_request_t *request);
-/* Sends the requests that may go now. */
-void ps_queue_run(psd_client_t *client, ps_request_queue_t *queue);
-void ps_queues_run(psd_client_t *client);
-/* After the outbox: gives loans back, tells the ticket, releases the request,
- * and sends the next requests that have room. */
-void ps_slice_request_finish(psd_client_t *client, ps_slice_request_t **request_p);
-/* Frees all requests of the client. */
-void ps_slice_requests_done(psd_client_t *client);
-
 /* ---- slice_request.c ---- */
 
 /* NULL: no memory. Takes payload and places out of the cut. */
@@ -158,6 +142,20 @@ void ps_slice_request_end(psd_client_t *client, ps_slice_request_t *request, psd
 void ps_slice_request_destroy(psd_client_t *client, ps_slice_request_t **request_p);
 /* Releases all requests of a list. */
 void ps_slice_requests_drop(psd_client_t *client, struct ps_slice_requests *requests);
+
+void ps_queue_init(ps_request_queue_t *self, const ps_known_table_t *table, uint32_t partition);
+/* Puts a request into its place; ps_queue_run sends it. */
+void ps_queue_add(psd_client_t *client, ps_slice_request_t *request);
+/* Removes a request that waits. */
+void ps_queue_remove(psd_client_t *client, ps_slice_request_t *request);
+/* Sends the requests that may go now. */
+void ps_queue_run(psd_client_t *client, ps_request_queue_t *queue);
+void ps_queues_run(psd_client_t *client);
+/* After the outbox: gives loans back, tells the ticket, releases the request,
+ * and sends the next requests that have room. */
+void ps_slice_request_finish(psd_client_t *client, ps_slice_request_t **request_p);
+/* Frees all requests of the client. */
+void ps_slice_requests_done(psd_client_t *client);
 
 /* ---- reply.c ---- */
 
