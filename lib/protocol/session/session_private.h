@@ -2,10 +2,9 @@
 /*
  * Private to ps_session: shared by its files.
  *
- *   session.c         starting operations, learning routes, breaking
+ *   session.c         starting and ending operations, learning routes, breaking
  *   session_look.c    what it reports about itself
  *   session_queue.c   operations in their partitions, credits, sending
- *   session_end.c     how operations end
  *   session_link.c    connections: HELLO, resending, time
  *   session_bulk.c    second connections, for large bodies
  *   session_answer.c  received messages
@@ -273,7 +272,7 @@ void ps_part_make_ready(ps_part_t *part, uint64_t now_ms);
 void ps_link_flush(ps_session_t *self, uint64_t now_ms, ps_link_t *link, ps_outbox_t *outbox);
 /* Probes a sent operation: PROBE, or the PULL again. */
 void ps_op_ask(ps_session_t *self, uint64_t now_ms, ps_op_t *op, ps_outbox_t *outbox);
-/* session_end.c */
+/* session.c */
 /* Ends an operation by an answer. Without memory nothing changes: it will be
  * probed again. */
 void ps_op_end(ps_session_t *self, ps_op_t *op, const ps_message_t *answer, ps_payload_t *payload,
