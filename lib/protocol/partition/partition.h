@@ -188,7 +188,7 @@ PSD_MUST_CHECK psd_status_t ps_partition_measure(const ps_step_t *step, ps_parti
                                                  const ps_request_t *request, ps_slice_t *ret_slice,
                                                  ps_payload_t **ret_payload, uint64_t *ret_done);
 
-/* ---- partition_log.c: what it writes to its log ---- */
+/* ---- replay.c: what it writes to its log ---- */
 
 /* True when the disk has not fallen too far behind for one more push. */
 static inline bool ps_partition_log_has_room(const ps_step_t *step, const ps_partition_t *self)
@@ -204,8 +204,4 @@ PSD_MUST_CHECK bool ps_partition_log_anew(ps_step_t *step, ps_partition_t *self)
 /* Records in the log that the copy has left this shard; the log need not be
  * kept for it. */
 void ps_partition_log_leave(ps_step_t *step, const ps_partition_t *self);
-/* Appends a record effect if the shell reads it: all records with args.log,
- * otherwise those of a partition with a log. The outbox has room for it. */
-void ps_partition_log(ps_step_t *step, const ps_partition_t *self, const ps_record_t *record,
-                      ps_payload_t *payload);
 #endif
