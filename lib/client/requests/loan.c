@@ -127,7 +127,7 @@ void ps_loan_call_in(psd_client_t *client, ps_slice_request_t *request)
 
 void ps_loan_end(psd_client_t *client, ps_slice_request_t *request)
 {
-    if (!request->borrows || (request->was_answered && request->n_sends <= 1)) {
+    if (request->was_answered && request->n_sends <= 1) {
         return; /* the peer has read all of it, and it was sent once */
     }
     if (!is_held(request->payload, 1) ||

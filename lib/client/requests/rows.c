@@ -260,7 +260,7 @@ static psd_status_t start(const ps_call_t *call, ps_ticket_t **ret_ticket, psd_e
     if (call->kind != PS_REQUEST_PULL) {
         args.values = call->values != NULL ? call->values : no_values;
     }
-    if (rc == PSD_OK) {
+    if (rc == PSD_OK && filter.thin != PS_THIN_NONE) {
         rc = ps_thin_call(call, &filter, &plain, &args.values, &thinned, err);
     }
     if (thinned) { /* what is sent lies in memory that the next push uses */

@@ -284,7 +284,9 @@ void ps_slice_request_finish(psd_client_t *client, ps_slice_request_t **request_
     ps_request_queue_t *queue = self->queue;
     ps_ticket_t *ticket = self->ticket;
 
-    ps_loan_end(client, self);
+    if (self->borrows) {
+        ps_loan_end(client, self);
+    }
     if (self->is_sent) {
         queue->n_sent--;
         client->n_under_way--;

@@ -63,8 +63,8 @@ psd_status_t ps_thin_call(const ps_call_t *call, const ps_filter_t *filter, psd_
     psd_status_t rc = PSD_OK;
 
     *ret_thinned = false;
-    if (filter->thin == PS_THIN_NONE || call->kind != PS_REQUEST_PUSH || call->row_op.op != 0 ||
-        call->draft != NULL || call->whole || select->n_rows == 0) {
+    if (call->kind != PS_REQUEST_PUSH || call->row_op.op != 0 || call->draft != NULL ||
+        call->whole || select->n_rows == 0) {
         return PSD_OK;
     }
     rc = ps_table_filter_check(&call->table->spec, filter, err);

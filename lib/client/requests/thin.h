@@ -8,9 +8,9 @@
 #include "client/slices/select.h"
 
 /*
- * Thins a checked push; any other call, and a push without such a filter, stays
- * as it is.
+ * Thins a checked push; any other call stays as it is.
  *
+ * filter      in      thins
  * select      in/out  rows and columns that are sent
  * ret_values  out     their values, when *ret_thinned
  *

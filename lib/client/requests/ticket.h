@@ -169,7 +169,7 @@ void ps_slice_request_answered(psd_client_t *client, ps_slice_request_t *request
  * copied, and messages in sockets are dropped. If there is no memory for the
  * copy, the client breaks. */
 void ps_loan_call_in(psd_client_t *client, ps_slice_request_t *request);
-/* The caller takes its memory back from a request that has ended. */
+/* The same from a request that has ended and borrows. */
 void ps_loan_end(psd_client_t *client, ps_slice_request_t *request);
 
 /* ---- ticket.c ---- */
