@@ -409,7 +409,7 @@ static void on_answer(ps_session_t *self, const arrival_t *arrival)
         return;
     }
     op->heard_ms = arrival->now_ms;
-    switch (arrival->message->kind) {
+    switch ((int)arrival->message->kind) {
     case PS_KIND_ACK:
         on_ack(self, arrival, op);
         break;
@@ -422,20 +422,6 @@ static void on_answer(ps_session_t *self, const arrival_t *arrival)
     case PS_KIND_PARKED:
         on_parked(self, arrival, op);
         break;
-    case PS_KIND_HELLO:
-    case PS_KIND_WELCOME:
-    case PS_KIND_PUSH:
-    case PS_KIND_PULL:
-    case PS_KIND_MARK:
-    case PS_KIND_PROBE:
-    case PS_KIND_MOVED:
-    case PS_KIND_CHUNK:
-    case PS_KIND_BYE:
-    case PS_KIND_PEER:
-    case PS_KIND_APPEND:
-    case PS_KIND_APPENDED:
-    case PS_KIND_ROWS:
-    case PS_KIND_TAKEN:
     default:
         assert(false); /* only answers come here */
     }
@@ -454,7 +440,7 @@ static void dispatch(ps_session_t *self, arrival_t *arrival)
 {
     const ps_message_t *message = arrival->message;
 
-    switch (message->kind) {
+    switch ((int)message->kind) {
     case PS_KIND_WELCOME:
         on_welcome(self, arrival);
         return;
@@ -482,18 +468,6 @@ static void dispatch(ps_session_t *self, arrival_t *arrival)
         READ_ADDRESS(arrival, &message->moved);
         on_moved(self, arrival);
         return;
-    case PS_KIND_HELLO:
-    case PS_KIND_PUSH:
-    case PS_KIND_PULL:
-    case PS_KIND_MARK:
-    case PS_KIND_PROBE:
-    case PS_KIND_CHUNK:
-    case PS_KIND_BYE:
-    case PS_KIND_PEER:
-    case PS_KIND_APPEND:
-    case PS_KIND_APPENDED:
-    case PS_KIND_ROWS:
-    case PS_KIND_TAKEN:
     default:
         break_by(self, arrival, "%s is not for a client", ps_kind_name(message->kind));
         return;
