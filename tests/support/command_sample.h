@@ -153,11 +153,11 @@ static inline ps_command_t command_sample(ps_command_kind_t kind)
     sample_text(command.text, sizeof command.text, "what happened");
     switch (kind) {
     case PS_COMMAND_CLUSTER:
-        sample_text(command.name, sizeof command.name, "psd");
-        command.uuid = sample_id(1);
-        command.number = 1000;
-        command.last_table = 28;
-        command.last_job = 29;
+        sample_text(command.cluster.name, sizeof command.cluster.name, "psd");
+        command.cluster.uuid = sample_id(1);
+        command.cluster.sessions = 1000;
+        command.cluster.last_table = 28;
+        command.cluster.last_job = 29;
         break;
     case PS_COMMAND_NODE:
         sample_node(&command);

@@ -226,7 +226,7 @@ static inline char *fixture_dump(const ps_registry_t *self)
     ps_id_format(&uuid, uuid_text);
     ok = ps_buffer_print(&text, "cluster %s %s epoch %" PRIu64 " last table %u job %u\n",
                          cluster == NULL ? "-" : cluster, uuid_text, ps_registry_epoch(self),
-                         self->last_table, self->last_job);
+                         self->cluster.last_table, self->cluster.last_job);
     for (size_t i = 0; i < ps_registry_n_nodes(self); i++) {
         const ps_node_t *node = ps_registry_node_at(self, i);
 

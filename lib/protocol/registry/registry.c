@@ -177,7 +177,7 @@ uint64_t ps_registry_next_epoch(const ps_registry_t *self)
 
 uint64_t ps_registry_take_session(ps_registry_t *self)
 {
-    return self->next_session <= self->sessions ? self->next_session++ : 0;
+    return self->next_session <= self->cluster.sessions ? self->next_session++ : 0;
 }
 
 uint64_t ps_registry_old_sessions(const ps_registry_t *self)

@@ -10,7 +10,9 @@
  *             (placement).
  * Start at    registry_fields.def, then the file of a command's noun, which
  *             plans, checks and applies it: registry_table.c; _cluster, _node,
- *             _copies, _job, _job_table, _queue. registry.c runs them.
+ *             _job, _job_table, _queue, _copies (planned by placement). Joins
+ *             and work have plans of their own: registry_join.c, _work.
+ *             registry.c runs commands.
  */
 /*
  * ps_registry - the cluster's membership, tables, placement, jobs and workers
@@ -39,6 +41,18 @@
 #define PS_JOBS_ENDED_MAX 256 /* ended jobs that are kept */
 
 typedef struct ps_registry ps_registry_t;
+
+/* What is stored of the cluster as a whole. */
+typedef struct ps_cluster {
+    uint32_t id; /* 1 */
+    char name[PS_NAME_MAX + 1];
+    ps_id_t uuid;
+    uint64_t epoch;
+    uint64_t sessions;   /* up to this one they may be given out */
+    uint32_t last_table; /* highest ids ever given */
+    uint32_t last_job;
+    uint64_t created_unix_ms;
+} ps_cluster_t;
 
 typedef struct ps_node {
     uint32_t id;              /* > 0, in the order of first starts; 0 in a plan: a new node, or one
@@ -131,13 +145,11 @@ typedef struct ps_command {
     uint64_t unix_ms;
     uint64_t epoch;             /* the map's epoch after this command */
     char text[256];             /* for people: "worker 2 of job lr was lost" */
-    char name[PS_NAME_MAX + 1]; /* of the cluster, node, table or queue */
-    ps_id_t uuid;
-    uint64_t number;     /* sessions stored so far; id of a table; ps_node_state_t */
-    uint32_t last_table; /* highest ids given so far */
-    uint32_t last_job;
-    ps_node_t node;       /* owned */
-    ps_change_t *changes; /* owned; ascending by table and partition */
+    ps_cluster_t cluster;       /* its creation is unix_ms */
+    char name[PS_NAME_MAX + 1]; /* of the node, table or queue */
+    uint64_t number;            /* sessions stored so far; id of a table; ps_node_state_t */
+    ps_node_t node;             /* owned */
+    ps_change_t *changes;       /* owned; ascending by table and partition */
     size_t n_changes;
     ps_table_t table;           /* owned */
     ps_job_t job;               /* owned; only the id if the command carries no more */

@@ -26,8 +26,8 @@ psd_status_t ps_registry_plan_cluster(const ps_registry_t *self, const char *nam
     if (ps_id_is_zero(uuid)) {
         return psd_error_set(err, PSD_INVALID, "the cluster's UUID is 0");
     }
-    memcpy(command.name, name, strlen(name) + 1);
-    command.uuid = *uuid;
+    memcpy(command.cluster.name, name, strlen(name) + 1);
+    command.cluster.uuid = *uuid;
     (void)snprintf(command.text, sizeof command.text, "cluster %s was made", name);
     *ret_command = command;
     return PSD_OK;
@@ -41,14 +41,14 @@ psd_status_t ps_command_check_cluster(const ps_registry_t *self, const ps_comman
     if (self->has_cluster) {
         return psd_error_set(err, PSD_DAMAGED, "there is a cluster already");
     }
-    rc = ps_registry_check_name(command->name, "cluster", err);
+    rc = ps_registry_check_name(command->cluster.name, "cluster", err);
     if (rc != PSD_OK) {
         return rc;
     }
-    if (ps_id_is_zero(&command->uuid)) {
+    if (ps_id_is_zero(&command->cluster.uuid)) {
         return psd_error_set(err, PSD_DAMAGED, "the cluster's UUID is 0");
     }
-    if (command->number > PS_STORED_MAX) {
+    if (command->cluster.sessions > PS_STORED_MAX) {
         return psd_error_set(err, PSD_DAMAGED, "sessions are out of range");
     }
     return PSD_OK;
@@ -59,14 +59,11 @@ psd_status_t ps_command_apply_cluster(ps_registry_t *self, const ps_command_t *c
                                       psd_error_t *err)
 {
     (void)err;
-    memcpy(self->cluster, command->name, sizeof self->cluster);
-    self->uuid = command->uuid;
-    self->created_unix_ms = command->unix_ms;
-    self->sessions = command->number;
-    self->old_sessions = command->number;
-    self->next_session = command->number + 1;
-    self->last_table = command->last_table;
-    self->last_job = command->last_job;
+    self->cluster = command->cluster;
+    self->cluster.id = 1;
+    self->cluster.created_unix_ms = command->unix_ms;
+    self->old_sessions = self->cluster.sessions;
+    self->next_session = self->cluster.sessions + 1;
     self->has_cluster = true;
     return PSD_OK;
 }
@@ -77,7 +74,7 @@ psd_status_t ps_registry_plan_sessions(const ps_registry_t *self, uint32_t n, ui
                                        ps_command_t *ret_command, psd_error_t *err)
 {
     ps_command_t command = ps_registry_command(self, PS_COMMAND_SESSIONS, unix_ms);
-    uint64_t left = self->sessions + 1 - self->next_session;
+    uint64_t left = self->cluster.sessions + 1 - self->next_session;
 
     if (n == 0) {
         return psd_error_set(err, PSD_INVALID, "sessions are 0; allowed: 1 ..");
@@ -86,11 +83,11 @@ psd_status_t ps_registry_plan_sessions(const ps_registry_t *self, uint32_t n, ui
         *ret_command = (ps_command_t){0};
         return PSD_OK;
     }
-    if (self->sessions > PS_STORED_MAX - n) {
+    if (self->cluster.sessions > PS_STORED_MAX - n) {
         return psd_error_set(err, PSD_LIMIT, "session numbers are used up at %llu",
-                             (unsigned long long)self->sessions);
+                             (unsigned long long)self->cluster.sessions);
     }
-    command.number = self->sessions + n;
+    command.number = self->cluster.sessions + n;
     (void)snprintf(command.text, sizeof command.text, "sessions up to %llu may be given out",
                    (unsigned long long)command.number);
     *ret_command = command;
@@ -100,7 +97,7 @@ psd_status_t ps_registry_plan_sessions(const ps_registry_t *self, uint32_t n, ui
 psd_status_t ps_command_check_sessions(const ps_registry_t *self, const ps_command_t *command,
                                        psd_error_t *err)
 {
-    return command->number >= self->sessions && command->number <= PS_STORED_MAX
+    return command->number >= self->cluster.sessions && command->number <= PS_STORED_MAX
                ? PSD_OK
                : psd_error_set(err, PSD_DAMAGED, "sessions would shrink");
 }
@@ -109,7 +106,7 @@ psd_status_t ps_command_apply_sessions(ps_registry_t *self, const ps_command_t *
                                        psd_error_t *err)
 {
     (void)err;
-    self->sessions = command->number;
+    self->cluster.sessions = command->number;
     return PSD_OK;
 }
 

@@ -217,12 +217,12 @@ static ps_copy_watch_t watch_behind(const ps_table_t *table, const ps_change_t *
 /* All sessions given out so far knew the lost rows; new ones do not. */
 static void lose_rows(ps_registry_t *self, ps_table_t *table)
 {
-    self->next_session = self->sessions + 1;
-    self->old_sessions = self->sessions;
+    self->next_session = self->cluster.sessions + 1;
+    self->old_sessions = self->cluster.sessions;
     table->rows_lost = true;
     table->loss_acked = false;
-    table->lost_sessions = self->sessions;
-    table->lost_jobs = self->last_job;
+    table->lost_sessions = self->cluster.sessions;
+    table->lost_jobs = self->cluster.last_job;
 }
 
 static psd_status_t apply_change(ps_registry_t *self, const ps_change_t *change, psd_error_t *err)

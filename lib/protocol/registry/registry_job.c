@@ -408,8 +408,8 @@ static ps_job_entry_t *insert_entry(ps_registry_t *self, const ps_job_entry_t *e
     memmove(place + 1, place, (self->n_jobs - at) * sizeof *place);
     *place = *entry;
     self->n_jobs++;
-    if (self->last_job < entry->job.id) {
-        self->last_job = entry->job.id;
+    if (self->cluster.last_job < entry->job.id) {
+        self->cluster.last_job = entry->job.id;
     }
     return place;
 }

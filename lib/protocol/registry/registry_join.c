@@ -71,7 +71,7 @@ psd_status_t ps_registry_plan_new_job(const ps_registry_t *self, const ps_join_t
     for (size_t i = 0; i < self->n_jobs; i++) {
         n_running += self->jobs[i].ended == 0 ? 1 : 0;
     }
-    if (n_running >= self->args.jobs_max || self->last_job == UINT32_MAX) {
+    if (n_running >= self->args.jobs_max || self->cluster.last_job == UINT32_MAX) {
         return psd_error_set(err, PSD_LIMIT, "%zu jobs are running; allowed: %u", n_running,
                              self->args.jobs_max);
     }
@@ -85,7 +85,7 @@ psd_status_t ps_registry_plan_new_job(const ps_registry_t *self, const ps_join_t
         job->workers[i].worker = i;
         job->workers[i].state = PS_WORKER_EXPECTED;
     }
-    job->id = self->last_job + 1;
+    job->id = self->cluster.last_job + 1;
     job->version = 1;
     job->max_delay = join->max_delay;
     memcpy(job->name, join->job, strlen(join->job) + 1);

@@ -360,8 +360,8 @@ psd_status_t ps_command_apply_node(ps_registry_t *self, const ps_command_t *comm
     }
     node.id = known->id;
     ps_touch(self, PS_ROW_NODE, node.id);
-    self->old_sessions = self->sessions;
-    self->next_session = self->sessions + 1;
+    self->old_sessions = self->cluster.sessions;
+    self->next_session = self->cluster.sessions + 1;
     self->journal->node_out = *known;
     *known = node; /* ownership moves to the state */
     return ps_command_apply_copies(self, command, err);

@@ -38,15 +38,9 @@ uint64_t ps_registry_incarnation(const ps_registry_t *self, uint32_t node_id)
 static psd_status_t give_cluster(const ps_registry_t *self, const ps_row_sink_t *sink,
                                  psd_error_t *err)
 {
-    ps_cluster_row_t row = {.id = 1,
-                            .uuid = self->uuid,
-                            .epoch = self->epoch,
-                            .sessions = self->sessions,
-                            .last_table = self->last_table,
-                            .last_job = self->last_job,
-                            .created_unix_ms = self->created_unix_ms};
+    ps_cluster_t row = self->cluster;
 
-    memcpy(row.name, self->cluster, sizeof row.name);
+    row.epoch = self->epoch;
     return put(sink, PS_ROW_CLUSTER, &row, err);
 }
 

@@ -16,17 +16,6 @@
 typedef enum ps_registry_row { PS_ROW_MAP(PS_ROW_ENUM) PS_ROW_COUNT } ps_registry_row_t;
 #undef PS_ROW_ENUM
 
-typedef struct ps_cluster_row {
-    uint32_t id; /* 1 */
-    char name[PS_NAME_MAX + 1];
-    ps_id_t uuid;
-    uint64_t epoch;
-    uint64_t sessions;
-    uint32_t last_table;
-    uint32_t last_job;
-    uint64_t created_unix_ms;
-} ps_cluster_row_t;
-
 typedef struct ps_shard_row {
     uint32_t node_id;
     ps_route_t at; /* shard, tcp, ipc */

@@ -62,10 +62,8 @@ static_assert(PS_COPIES_MAX <= 8, "a bit for each copy");
 
 struct ps_registry {
     ps_registry_args_t args;
-    bool has_cluster; /* PS_COMMAND_CLUSTER was applied */
-    char cluster[PS_NAME_MAX + 1];
-    ps_id_t uuid;
-    uint64_t created_unix_ms;
+    bool has_cluster;     /* PS_COMMAND_CLUSTER was applied */
+    ps_cluster_t cluster; /* its epoch is the one below */
     uint64_t epoch;
     uint64_t seen_epoch;         /* the greatest epoch that a node has named; the next is above
                                     it */
@@ -78,11 +76,8 @@ struct ps_registry {
     bool rebalancing;            /* rebalancing, until the nodes are even */
     bool still;                  /* rebalancing paused: a checkpoint needs partitions to stay */
     uint64_t revision;           /* of the last change of a table; since the load */
-    uint64_t sessions;           /* stored: may be given out */
     uint64_t next_session;       /* the next to give; sessions + 1: none is left */
     uint64_t old_sessions;       /* may have been given by earlier starts */
-    uint32_t last_table;         /* highest id ever given */
-    uint32_t last_job;           /* highest id ever given */
     uint64_t n_ended;            /* jobs that ever ended */
     struct ps_registry_journal *journal; /* owned; of the command being applied */
     ps_node_t *nodes;                    /* owned */

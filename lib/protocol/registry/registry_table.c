@@ -52,7 +52,7 @@ static psd_status_t check_new_table(const ps_registry_t *self, const ps_table_sp
         return psd_error_set(err, PSD_LIMIT, "the cluster has %zu tables; allowed: %u",
                              self->n_tables, self->args.tables_max);
     }
-    if (self->last_table == UINT32_MAX) {
+    if (self->cluster.last_table == UINT32_MAX) {
         return psd_error_set(err, PSD_LIMIT, "table numbers are used up");
     }
     return check_offered(self, spec, err);
@@ -76,7 +76,7 @@ static psd_status_t fill_table(const ps_registry_t *self, const ps_table_spec_t 
     if (rc != PSD_OK) {
         return rc;
     }
-    table->id = self->last_table + 1;
+    table->id = self->cluster.last_table + 1;
     table->created_unix_ms = command->unix_ms;
     command->epoch = ps_registry_next_epoch(self);
     (void)snprintf(command->text, sizeof command->text, "table %s was created with %u partitions",
@@ -169,8 +169,8 @@ psd_status_t ps_command_apply_table(ps_registry_t *self, const ps_command_t *com
     memmove(&self->tables[at + 1], &self->tables[at], (self->n_tables - at) * sizeof *table);
     self->tables[at] = *table; /* ownership moves to the state */
     self->n_tables++;
-    if (self->last_table < table->id) {
-        self->last_table = table->id;
+    if (self->cluster.last_table < table->id) {
+        self->cluster.last_table = table->id;
     }
     ps_touch(self, PS_ROW_TABLE, table->id);
     for (uint32_t i = 0; i < table->spec.n_partitions; i++) {

@@ -10,9 +10,9 @@ const char *ps_registry_cluster(const ps_registry_t *self, ps_id_t *ret_uuid)
         return NULL;
     }
     if (ret_uuid != NULL) {
-        *ret_uuid = self->uuid;
+        *ret_uuid = self->cluster.uuid;
     }
-    return self->cluster;
+    return self->cluster.name;
 }
 
 uint64_t ps_registry_epoch(const ps_registry_t *self)
@@ -62,7 +62,7 @@ size_t ps_registry_n_tables(const ps_registry_t *self)
 
 uint32_t ps_registry_last_table(const ps_registry_t *self)
 {
-    return self->last_table;
+    return self->cluster.last_table;
 }
 
 const ps_table_t *ps_registry_table_at(const ps_registry_t *self, size_t i)

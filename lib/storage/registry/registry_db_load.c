@@ -36,7 +36,7 @@ static psd_status_t apply(const load_t *load, const ps_query_t *query, ps_comman
 
 /* A row of any table. */
 typedef union row {
-    ps_cluster_row_t cluster;
+    ps_cluster_t cluster;
     ps_node_t node;
     ps_shard_row_t shard;
     ps_table_t table;
@@ -87,16 +87,11 @@ static psd_status_t no_memory(const char *what, psd_error_t *err)
 static psd_status_t take_cluster(const load_t *load, const ps_query_t *query, row_t *row,
                                  void *into, psd_error_t *err)
 {
-    const ps_cluster_row_t *cluster = &row->cluster;
     ps_command_t command = {.kind = PS_COMMAND_CLUSTER,
-                            .unix_ms = cluster->created_unix_ms,
-                            .uuid = cluster->uuid,
-                            .number = cluster->sessions,
-                            .last_table = cluster->last_table,
-                            .last_job = cluster->last_job};
+                            .unix_ms = row->cluster.created_unix_ms,
+                            .cluster = row->cluster};
 
-    memcpy(command.name, cluster->name, sizeof command.name);
-    *(uint64_t *)into = cluster->epoch;
+    *(uint64_t *)into = row->cluster.epoch;
     return apply(load, query, &command, err);
 }
 

@@ -68,8 +68,8 @@ Test(registry_command, from_bytes_it_does_the_same)
 static void add_volatile(const ps_registry_t *self, ps_buffer_t *bytes)
 {
     bool ok = ps_buffer_append(bytes, &self->next_session, sizeof self->next_session) &&
-              ps_buffer_append(bytes, &self->last_table, sizeof self->last_table) &&
-              ps_buffer_append(bytes, &self->last_job, sizeof self->last_job) &&
+              ps_buffer_append(bytes, &self->cluster.last_table, sizeof self->cluster.last_table) &&
+              ps_buffer_append(bytes, &self->cluster.last_job, sizeof self->cluster.last_job) &&
               ps_buffer_append(bytes, &self->n_ended, sizeof self->n_ended);
 
     for (size_t i = 0; ok && i < self->n_tables; i++) {
@@ -122,8 +122,8 @@ Test(registry_command, an_undone_one_leaves_nothing)
             kept = fixture_dump(registry);
             cr_assert_str_eq(tried, kept, "%s", step.text);
             cr_assert_eq(registry->next_session, was.next_session);
-            cr_assert_eq(registry->last_table, was.last_table);
-            cr_assert_eq(registry->last_job, was.last_job);
+            cr_assert_eq(registry->cluster.last_table, was.cluster.last_table);
+            cr_assert_eq(registry->cluster.last_job, was.cluster.last_job);
             cr_assert_eq(registry->n_ended, was.n_ended);
         }
     }
