@@ -106,52 +106,53 @@ static void sort_by_place(ps_key_item_t *items, size_t n)
 
 /* ---- adding up ----------------------------------------------------------- */
 
-static inline psd_status_t put_number(ps_type_t type, ps_number_t number, void *values, size_t at,
-                                      psd_error_t *err)
+static psd_status_t refuse(ps_type_t type, ps_number_t number, psd_error_t *err)
 {
-    float narrow = 0;
+    return type == PS_TYPE_I32 ? psd_error_set(err, PSD_RANGE,
+                                               "the sum of deltas is %" PRId64
+                                               "; allowed in i32: %" PRId32 "..%" PRId32,
+                                               number.i64, INT32_MIN, INT32_MAX)
+                               : psd_error_set(err, PSD_NOT_FINITE,
+                                               "the sum of deltas is %g, which is not a "
+                                               "finite number of the table's type",
+                                               number.f64);
+}
 
+/* Whether the type can hold the number that is put. */
+static inline bool put_number(ps_type_t type, ps_number_t number, void *values, size_t at)
+{
     switch (type) {
     case PS_TYPE_I32:
-        if (number.i64 < INT32_MIN || number.i64 > INT32_MAX) {
-            return psd_error_set(err, PSD_RANGE,
-                                 "the sum of deltas is %" PRId64 "; allowed in i32: %" PRId32
-                                 "..%" PRId32,
-                                 number.i64, INT32_MIN, INT32_MAX);
-        }
         ((int32_t *)values)[at] = (int32_t)number.i64;
-        return PSD_OK;
+        return number.i64 >= INT32_MIN && number.i64 <= INT32_MAX;
     case PS_TYPE_I64:
         ((int64_t *)values)[at] = number.i64;
-        return PSD_OK;
+        return true;
     case PS_TYPE_F32:
-        narrow = (float)number.f64;
-        ((float *)values)[at] = narrow;
-        break;
+        ((float *)values)[at] = (float)number.f64;
+        return isfinite((float)number.f64);
     case PS_TYPE_F64:
     default:
         ((double *)values)[at] = number.f64;
-        break;
+        return isfinite(number.f64);
     }
-    if (!isfinite(number.f64) || (type == PS_TYPE_F32 && !isfinite(narrow))) {
-        return psd_error_set(
-            err, PSD_NOT_FINITE,
-            "the sum of deltas is %g, which is not a finite number of the table's type",
-            number.f64);
-    }
-    return PSD_OK;
 }
 
 /* Made for each type by itself: the switch stands outside of the loop then. */
 static inline psd_status_t put_each(ps_type_t type, const ps_number_t *numbers, uint32_t n,
                                     void *values, size_t at, psd_error_t *err)
 {
-    psd_status_t rc = PSD_OK;
+    bool fits = true;
 
-    for (uint32_t i = 0; rc == PSD_OK && i < n; i++) {
-        rc = put_number(type, numbers[i], values, at + i, err);
+    for (uint32_t i = 0; i < n; i++) {
+        fits &= put_number(type, numbers[i], values, at + i);
     }
-    return rc;
+    for (uint32_t i = 0; !fits && i < n; i++) {
+        if (!put_number(type, numbers[i], values, at + i)) {
+            return refuse(type, numbers[i], err);
+        }
+    }
+    return PSD_OK;
 }
 
 static psd_status_t put_numbers(ps_type_t type, const ps_number_t *numbers, uint32_t n,
@@ -215,38 +216,53 @@ static void count_part(void *arg, uint32_t member, uint32_t n_members)
     task->binder->parts[member] = part;
 }
 
-/* The sums of the cells of items at .. next - 1; gives which there are. */
-static uint64_t add_up(const ps_binder_task_t *task, size_t at, size_t next, ps_number_t *ret_cells)
+/* The sums of the cells of items at .. next - 1, in room unless one has them
+ * all; gives which there are. */
+static const ps_number_t *add_up(const ps_binder_task_t *task, size_t at, size_t next,
+                                 ps_number_t *room, uint64_t *ret_mask)
 {
     const ps_key_item_t *items = task->binder->items;
     bool is_float = ps_type_is_float(task->sums[0]->shape.type);
     uint32_t width = task->sums[0]->width;
     size_t slot = 0;
     const ps_sums_t *sums = ps_binder_locate(task, &items[at], &slot);
-    uint64_t mask = sums->masks[slot];
+    const ps_number_t *first = sums->cells + slot * width;
 
-    memcpy(ret_cells, sums->cells + slot * width, width * sizeof *ret_cells);
+    *ret_mask = sums->masks[slot];
+    if (next == at + 1) {
+        return first;
+    }
+    memcpy(room, first, width * sizeof *room);
     for (size_t i = at + 1; i < next; i++) {
         sums = ps_binder_locate(task, &items[i], &slot);
-        mask |= sums->masks[slot];
-        ps_sums_add_slot(sums, slot, is_float, ret_cells);
+        *ret_mask |= sums->masks[slot];
+        ps_sums_add_slot(sums, slot, is_float, room);
     }
-    return mask;
+    return room;
 }
 
-/* Moves the cells that there are to the front; gives their columns and their
- * number. */
-static uint32_t keep_touched(ps_number_t *cells, uint64_t mask, uint32_t col, uint32_t *ret_cols)
+/* The cells that there are, side by side: moved to room, which may be the cells
+ * themselves, unless they are so already. Gives their columns and their number. */
+static const ps_number_t *keep_touched(const ps_number_t *cells, uint64_t mask, uint32_t col,
+                                       ps_number_t *room, uint32_t *ret_cols, uint32_t *ret_n)
 {
     uint32_t n = 0;
 
+    if ((mask & (mask + 1)) == 0) {
+        *ret_n = (uint32_t)(PS_SUMS_WIDTH_MAX - __builtin_clzll(mask));
+        for (uint32_t i = 0; i < *ret_n; i++) {
+            ret_cols[i] = col + i;
+        }
+        return cells;
+    }
     for (; mask != 0; mask &= mask - 1, n++) {
         uint32_t i = (uint32_t)__builtin_ctzll(mask);
 
-        cells[n] = cells[i];
+        room[n] = cells[i];
         ret_cols[n] = col + i;
     }
-    return n;
+    *ret_n = n;
+    return room;
 }
 
 static void fetch_early(const ps_binder_task_t *task, size_t at, size_t end)
@@ -265,7 +281,7 @@ static psd_status_t fill_part(const ps_binder_task_t *task, const part_t *part, 
     const ps_key_item_t *items = task->binder->items;
     const ps_shape_t *shape = &task->sums[0]->shape;
     const ps_sheaf_t *sheaf = &task->sheaf;
-    ps_number_t cells[PS_SUMS_WIDTH_MAX];
+    ps_number_t room[PS_SUMS_WIDTH_MAX];
     size_t row = part->first_row; /* where the next one goes */
     size_t value = part->first_value;
     size_t next = 0;
@@ -273,18 +289,19 @@ static psd_status_t fill_part(const ps_binder_task_t *task, const part_t *part, 
     for (size_t at = part->begin; at < part->end; at = next) {
         uint64_t key = ps_binder_row_of(task, &items[at]);
         uint32_t col = ps_binder_chunk_of(task, &items[at]) * task->sums[0]->width;
+        const ps_number_t *cells = NULL;
         psd_status_t rc = PSD_OK;
         uint64_t mask = 0;
         uint32_t n = 0;
 
         fetch_early(task, at, part->end);
         next = same_cells(task, at, part->end);
-        mask = add_up(task, at, next, cells);
+        cells = add_up(task, at, next, room, &mask);
         if (row == part->first_row || sheaf->rows[row - 1] != key) {
             sheaf->rows[row] = key;
             sheaf->counts[row++] = 0;
         }
-        n = keep_touched(cells, mask, col, sheaf->cols + value);
+        cells = keep_touched(cells, mask, col, room, sheaf->cols + value, &n);
         rc = put_numbers(shape->type, cells, n, sheaf->values, value, err);
         if (rc != PSD_OK) {
             return psd_error_wrap(err, rc, "row %" PRIu64, key);
