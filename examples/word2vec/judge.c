@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel.h"
 #include "text.h"
 
 #define FREQUENT 30000
@@ -221,23 +222,31 @@ psd_status_t wv_judge_pairs(const wv_vectors_t *vectors, const char *path, wv_ju
 
 /* ---- analogies ---- */
 
+/* Of vectors of any size. */
+static inline __attribute__((always_inline)) float dot(const float *a, const float *b, size_t n)
+{
+    size_t in_lanes = n - n % WV_LANES;
+    float sum = wv_dot(a, b, in_lanes);
+
+    for (size_t i = in_lanes; i < n; i++) {
+        sum += a[i] * b[i];
+    }
+    return sum;
+}
+
 /* The word nearest to `to`, but those. */
-static uint32_t nearest(const wv_vectors_t *vectors, const float *to, const uint32_t *but,
-                        size_t n_but)
+WV_WIDE static uint32_t nearest(const wv_vectors_t *vectors, const float *to, const uint32_t *but,
+                                size_t n_but)
 {
     uint32_t found = WV_UNKNOWN;
     float most = -INFINITY;
 
     for (uint32_t i = 0; i < FREQUENT && i < vectors->words.n; i++) {
-        const float *v = vector_of(vectors, i);
-        float sum = 0;
+        float sum = dot(vector_of(vectors, i), to, vectors->size);
         bool counts = true;
 
         for (size_t k = 0; k < n_but; k++) {
             counts = counts && but[k] != i;
-        }
-        for (uint32_t k = 0; k < vectors->size; k++) {
-            sum += v[k] * to[k];
         }
         if (counts && sum > most) {
             most = sum;
