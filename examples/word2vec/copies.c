@@ -24,7 +24,7 @@ psd_status_t wv_copies_init(wv_copies_t *self, const wv_task_t *task, const wv_o
                           .others = others,
                           .size = size,
                           .stride = wv_stride(size),
-                          .part = calloc(size, sizeof *self->part),
+                          .part = calloc(wv_stride(size), sizeof *self->part),
                           .carries = !task->options->no_pipeline};
     if (self->carries) {
         self->carried_slot = malloc(n_rows * sizeof *self->carried_slot);
@@ -129,6 +129,17 @@ void wv_copies_fetch(wv_copies_t *self, psd_trainer_t *trainer, uint32_t slot)
     }
 }
 
+/* y -= x, then x = y / by. */
+WV_WIDE static void take_part(float *restrict y, float *restrict x, float by, size_t n)
+{
+    for (size_t i = 0; i < n; i += WV_LANES) {
+        for (size_t k = 0; k < WV_LANES; k++) {
+            y[i + k] -= x[i + k];
+            x[i + k] = y[i + k] / by;
+        }
+    }
+}
+
 /* Replaces the row by its change since the fetch, and adds this trainer's
  * part of it. */
 static void add_change(wv_copies_t *self, psd_trainer_t *trainer, size_t slot)
@@ -146,10 +157,8 @@ static void add_change(wv_copies_t *self, psd_trainer_t *trainer, size_t slot)
     if (carried != NULL) {
         wv_add(-1, carried, values, self->stride);
     }
-    for (size_t i = 0; i < self->size; i++) {
-        values[i] -= cached[i];
-        self->part[i] = values[i] / times;
-    }
+    memcpy(self->part, cached, self->size * sizeof *cached);
+    take_part(values, self->part, times, self->stride);
     psd_trainer_add_row(trainer, self->table, row, self->part, self->size);
 }
 

@@ -26,21 +26,23 @@ static inline size_t wv_stride(size_t size)
     return (size + WV_LANES - 1) / WV_LANES * WV_LANES;
 }
 
-/* In lanes, so that the sum needs no order of its own to be a vector's. */
+/* In lanes, and then in halves of them: no sum waits for all before it. */
 static inline __attribute__((always_inline)) float wv_dot(const float *a, const float *b, size_t n)
 {
     float lanes[WV_LANES] = {0};
-    float sum = 0;
 
     for (size_t i = 0; i < n; i += WV_LANES) {
         for (size_t k = 0; k < WV_LANES; k++) {
             lanes[k] += a[i + k] * b[i + k];
         }
     }
-    for (size_t k = 0; k < WV_LANES; k++) {
-        sum += lanes[k];
+    for (size_t k = 0; k < WV_LANES / 2; k++) {
+        lanes[k] += lanes[k + WV_LANES / 2];
     }
-    return sum;
+    for (size_t k = 0; k < WV_LANES / 4; k++) {
+        lanes[k] += lanes[k + WV_LANES / 4];
+    }
+    return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
 }
 
 /* y += a x */
