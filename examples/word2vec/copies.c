@@ -42,7 +42,7 @@ psd_status_t wv_copies_init(wv_copies_t *self, const wv_task_t *task, const wv_o
 void wv_copies_done(wv_copies_t *self)
 {
     free(self->values);
-    free(self->is_here);
+    free(self->cached);
     free(self->times);
     free(self->part);
     free(self->carried);
@@ -68,16 +68,16 @@ static bool make_room(wv_copies_t *self, size_t n)
         self->values = calloc(self->room * self->stride, sizeof(float));
     }
     if (self->here_room < n) {
-        free(self->is_here);
+        free(self->cached);
         free(self->times);
         self->here_room = n + n / 4;
-        self->is_here = calloc(self->here_room, sizeof *self->is_here);
+        self->cached = calloc(self->here_room, sizeof *self->cached);
         self->times = calloc(self->here_room, sizeof *self->times);
     }
     if (self->values == NULL) {
         self->room = 0;
     }
-    if (self->is_here == NULL || self->times == NULL) {
+    if (self->cached == NULL || self->times == NULL) {
         self->here_room = 0;
     }
     return self->room >= n && self->here_room >= n;
@@ -99,7 +99,7 @@ psd_status_t wv_copies_begin(wv_copies_t *self, const wv_rows_t *rows, bool lack
         return no_memory(err);
     }
     for (size_t i = 0; i < rows->n; i++) {
-        self->is_here[i] = false;
+        self->cached[i] = NULL;
         self->times[i] = fminf(times_of(self, i), self->others->times_most);
     }
     return PSD_OK;
@@ -119,11 +119,12 @@ void wv_copies_fetch(wv_copies_t *self, psd_trainer_t *trainer, uint32_t slot)
     float *values = self->values + slot * self->stride;
     const float *carried = carried_of(self, row);
 
-    self->is_here[slot] = true;
-    if (!psd_trainer_get_row(trainer, self->table, row, values, self->size)) {
+    self->cached[slot] = psd_trainer_row(trainer, self->table, row);
+    if (self->cached[slot] == NULL) {
         self->failed = true;
         return;
     }
+    memcpy(values, self->cached[slot], self->size * sizeof *values);
     if (carried != NULL) {
         wv_add(1, carried, values, self->stride);
     }
@@ -146,18 +147,13 @@ static void add_change(wv_copies_t *self, psd_trainer_t *trainer, size_t slot)
 {
     uint64_t row = self->rows->rows[slot];
     float *values = self->values + slot * self->stride;
-    const float *cached = psd_trainer_row(trainer, self->table, row);
     const float *carried = carried_of(self, row);
     float times = times_of(self, slot);
 
-    if (cached == NULL) {
-        self->failed = true;
-        return;
-    }
     if (carried != NULL) {
         wv_add(-1, carried, values, self->stride);
     }
-    memcpy(self->part, cached, self->size * sizeof *cached);
+    memcpy(self->part, self->cached[slot], self->size * sizeof *values);
     take_part(values, self->part, times, self->stride);
     psd_trainer_add_row(trainer, self->table, row, self->part, self->size);
 }
@@ -180,7 +176,7 @@ static void carry(wv_copies_t *self)
     self->values = values;
     self->room = values == NULL ? 0 : room;
     for (size_t i = 0; i < self->rows->n; i++) {
-        if (self->is_here[i]) {
+        if (self->cached[i] != NULL) {
             rows[self->n_carried++] = self->rows->rows[i];
             self->carried_slot[self->rows->rows[i]] = (uint32_t)i;
         }
@@ -190,7 +186,7 @@ static void carry(wv_copies_t *self)
 void wv_copies_end(wv_copies_t *self, psd_trainer_t *trainer)
 {
     for (size_t i = 0; i < self->rows->n && !self->failed; i++) {
-        if (self->is_here[i]) {
+        if (self->cached[i] != NULL) {
             add_change(self, trainer, i);
         }
     }

@@ -29,7 +29,7 @@ typedef struct wv_copies {
     const wv_rows_t *rows; /* of the block at hand */
     float *values;         /* by slot */
     size_t room;           /* slots */
-    bool *is_here;         /* by slot */
+    const float **cached;  /* by slot: the row that was copied; NULL: it is not yet */
     float *times;          /* by slot: how far a change goes */
     size_t here_room;
     float *part;    /* of a row's change: this trainer's own */
@@ -63,7 +63,7 @@ static inline float wv_copies_times(const wv_copies_t *self, uint32_t slot)
 
 static inline float *wv_copies_row(wv_copies_t *self, psd_trainer_t *trainer, uint32_t slot)
 {
-    if (!self->is_here[slot]) {
+    if (self->cached[slot] == NULL) {
         wv_copies_fetch(self, trainer, slot);
     }
     return self->values + slot * self->stride;
