@@ -97,7 +97,7 @@ static void end_block(wv_learner_t *self)
 
 static void add_target(wv_learner_t *self, wv_table_t table, uint32_t slot, float label)
 {
-    self->targets[self->n_targets++] = (wv_target_t){table, slot, label, false};
+    self->targets[self->n_targets++] = (wv_target_t){.table = table, .slot = slot, .label = label};
 }
 
 void wv_learner_draw(wv_learner_t *self, size_t at)
@@ -127,12 +127,15 @@ void wv_learner_draw(wv_learner_t *self, size_t at)
 }
 
 /* All targets of the word at `at` with one vector, which the caller then
- * changes by self->change. */
+ * changes by self->change. Margins come first, so that none waits for a change. */
 WV_WIDE static void meet_all(wv_learner_t *self, size_t at, const float *hidden)
 {
     memset(self->change, 0, self->stride * sizeof *self->change);
     self->n_targets = 0;
     wv_learner_draw(self, at);
+    for (uint32_t i = 0; i < self->n_targets; i++) {
+        self->targets[i].margin = wv_margin(self, &self->targets[i], hidden);
+    }
     for (uint32_t i = 0; i < self->n_targets; i++) {
         wv_meet(self, &self->targets[i], hidden, 1);
     }

@@ -21,6 +21,7 @@ typedef struct wv_target {
     uint32_t slot;
     float label;
     bool is_last; /* of its word */
+    float margin; /* wv_margin, before they meet */
 } wv_target_t;
 
 typedef struct wv_learner {

@@ -21,7 +21,7 @@ WV_WIDE static float fit_of(wv_learner_t *self, uint32_t slot)
 
     for (uint32_t i = 0; i < self->n_targets; i++) {
         const wv_target_t *pair = &self->targets[i];
-        float margin = wv_dot(sense, wv_vector(self, pair->table, pair->slot), self->stride);
+        float margin = wv_margin(self, pair, sense);
 
         sum += log_sigmoid(pair->label > 0 ? margin : -margin);
     }
@@ -67,8 +67,11 @@ WV_WIDE static void learn_sense(wv_learner_t *self, uint32_t slot, float weight)
 
     memset(self->change, 0, bytes);
     for (uint32_t i = 0; i < self->n_targets; i++) {
-        wv_meet(self, &self->targets[i], sense, weight);
-        if (self->targets[i].is_last) {
+        wv_target_t *pair = &self->targets[i];
+
+        pair->margin = wv_margin(self, pair, sense);
+        wv_meet(self, pair, sense, weight);
+        if (pair->is_last) {
             wv_take_change(self, slot);
             memset(self->change, 0, bytes);
         }

@@ -58,14 +58,22 @@ static inline float wv_step_of(float alpha, float label, float margin)
     return alpha * (label - 1 / (1 + expf(-margin)));
 }
 
-/* weight  in  weight of the pair: 1 except with senses */
+/* How sure the pair is of label 1, before the sigmoid. */
+static inline __attribute__((always_inline)) float wv_margin(wv_learner_t *self,
+                                                             const wv_target_t *pair,
+                                                             const float *hidden)
+{
+    return wv_dot(hidden, wv_vector(self, pair->table, pair->slot), self->stride);
+}
+
+/* pair's margin is known. weight  in  weight of the pair: 1 except with senses */
 static inline __attribute__((always_inline)) void wv_meet(wv_learner_t *self,
                                                           const wv_target_t *pair,
                                                           const float *hidden, float weight)
 {
     size_t n = self->stride;
     float *target = wv_vector(self, pair->table, pair->slot);
-    float step = weight * wv_step_of(self->alpha, pair->label, wv_dot(hidden, target, n));
+    float step = weight * wv_step_of(self->alpha, pair->label, pair->margin);
 
     wv_add(step, target, self->change, n);
     wv_learn(target, wv_sums(self, pair->table, pair->slot), step,
