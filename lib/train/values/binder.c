@@ -248,7 +248,7 @@ static const ps_number_t *keep_touched(const ps_number_t *cells, uint64_t mask, 
 {
     uint32_t n = 0;
 
-    if ((mask & (mask + 1)) == 0) {
+    if (mask != 0 && (mask & (mask + 1)) == 0) {
         *ret_n = (uint32_t)(PS_SUMS_WIDTH_MAX - __builtin_clzll(mask));
         for (uint32_t i = 0; i < *ret_n; i++) {
             ret_cols[i] = col + i;
