@@ -11,7 +11,7 @@ void ps_control_tick(ps_control_t *self)
 {
     ps_control_receive(self); /* heartbeats that have arrived already */
     ps_control_lose_silent(self);
-    ps_control_receive_shards(self); /* also makes decisions */
+    ps_control_settle(self);
     ps_fleet_tick(self->fleet);
     ps_control_note_nodes(self);
     ps_control_settle_work(self);

@@ -90,6 +90,8 @@ static psd_status_t settle_node(ps_server_t *self, psd_error_t *err)
 {
     const ps_config_t *config = self->config;
     const char *name = config->node.name;
+    ps_member_self_t who = {.name = self->node};
+    psd_status_t rc = PSD_OK;
 
     if (ps_registry_n_nodes(self->registry) > 0) {
         const ps_node_t *node = ps_registry_node_at(self->registry, 0);
@@ -102,10 +104,20 @@ static psd_status_t settle_node(ps_server_t *self, psd_error_t *err)
                                  self->dir, node->name, name);
         }
         name = node->name;
+        who.secret = node->secret;
     }
     (void)snprintf(self->node, sizeof self->node, "%.*s", PS_NAME_MAX, name);
     self->old_sessions = ps_registry_old_sessions(self->registry);
-    return ps_server_settle_life(self, err);
+    if (ps_id_is_zero(&who.secret)) {
+        rc = ps_random(&who.secret, sizeof who.secret, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_server_settle_life(self, err);
+    }
+    who.incarnation = self->incarnation;
+    return rc == PSD_OK ? ps_member_new(&who, &self->cluster, (uint32_t)config->node.weight,
+                                        &self->member, err)
+                        : rc;
 }
 
 psd_status_t ps_server_settle_life(ps_server_t *self, psd_error_t *err)
@@ -200,51 +212,6 @@ static psd_status_t start_shards(ps_server_t *self, psd_error_t *err)
 
 /* ---- this start ---- */
 
-static psd_status_t register_node(ps_server_t *self, psd_error_t *err)
-{
-    PSD_AUTO(ps_command_done) ps_command_t command = {0};
-    PSD_AUTO(ps_free_at) ps_route_t *routes = NULL;
-    ps_node_t node = {.incarnation = self->incarnation,
-                      .kept = ps_shards_kept(self->shards),
-                      .n_shards = ps_shards_n(self->shards),
-                      .weight = (uint32_t)self->config->node.weight};
-    psd_status_t rc = PSD_OK;
-
-    routes = ps_alloc(node.n_shards, sizeof *routes);
-    if (routes == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for the node");
-    }
-    for (uint32_t i = 0; i < node.n_shards; i++) {
-        routes[i] = *ps_shards_route(self->shards, i);
-    }
-    node.shards = routes;
-    memcpy(node.name, self->node, sizeof node.name);
-    memcpy(node.control, self->endpoint, sizeof node.control);
-    ps_node_damage_fill(&self->damage, &node);
-    rc = ps_registry_plan_node(self->registry, &node, ps_unix_ms(), &command, err);
-    rc = ps_node_damage_wrap(&self->damage, rc, err);
-    if (rc == PSD_OK) {
-        rc = ps_commit(self->db, self->registry, &command, PS_LOG_INFO, err);
-    }
-    return rc;
-}
-
-/* Workers whose rows were lost with the last start. */
-static psd_status_t end_old_jobs(ps_server_t *self, psd_error_t *err)
-{
-    for (;;) {
-        PSD_AUTO(ps_command_done) ps_command_t command = {0};
-        psd_status_t rc = ps_registry_plan_loss(self->registry, ps_unix_ms(), &command, err);
-
-        if (rc == PSD_OK) {
-            rc = ps_commit(self->db, self->registry, &command, PS_LOG_WARN, err);
-        }
-        if (rc != PSD_OK || command.kind == 0) {
-            return rc;
-        }
-    }
-}
-
 static psd_status_t start_control(ps_server_t *self, psd_error_t *err)
 {
     const ps_control_args_t args = {
@@ -253,18 +220,15 @@ static psd_status_t start_control(ps_server_t *self, psd_error_t *err)
         .config = self->config,
         .registry = self->registry,
         .db = self->db,
-        .shards = self->shards,
         .port = self->port,
         .plugins = &self->plugins,
         .dir = self->dir,
         .node = self->node,
         .incarnation = self->incarnation,
-        .damage = self->damage.text,
         .turns = self->turns,
     };
-    psd_status_t rc = ps_control_new(&args, &self->control, err);
 
-    return rc == PSD_OK ? ps_control_start(self->control, err) : rc;
+    return ps_control_new(&args, &self->control, err);
 }
 
 static void log_addresses(const ps_server_t *self)
@@ -301,37 +265,25 @@ static psd_status_t settle_own(ps_server_t *self, psd_error_t *err)
     return rc == PSD_OK ? settle_node(self, err) : rc;
 }
 
-/* Tables that were dropped while a shard was down. */
-static psd_status_t drop_unknown(ps_server_t *self, psd_error_t *err)
-{
-    uint64_t serial = 0; /* nothing waits for it */
-    psd_status_t rc = PSD_OK;
-
-    for (uint32_t i = 0; i < ps_shards_n(self->shards); i++) {
-        size_t n = 0;
-        const uint32_t *tables = ps_shards_recovered(self->shards, i, &n);
-
-        for (size_t k = 0; rc == PSD_OK && k < n; k++) {
-            if (ps_registry_table_by_id(self->registry, tables[k]) == NULL) {
-                rc = ps_shards_send_drop(self->shards, tables[k], &serial, err);
-            }
-        }
-    }
-    return rc;
-}
-
+/* The registry takes this node in as any other. */
 static psd_status_t start_own(ps_server_t *self, psd_error_t *err)
 {
-    psd_status_t rc = register_node(self, err);
+    psd_status_t rc = start_control(self, err);
 
     if (rc == PSD_OK) {
-        ps_shards_joined(self->shards);
-        rc = end_old_jobs(self, err);
+        rc = ps_server_announce_member(self, err);
     }
     if (rc == PSD_OK) {
-        rc = drop_unknown(self, err);
+        ps_server_exchange(self);
+        rc = ps_member_failure(self->member, err);
     }
-    return rc == PSD_OK ? start_control(self, err) : rc;
+    if (rc == PSD_OK) {
+        rc = ps_control_start(self->control, err);
+    }
+    if (rc == PSD_OK) {
+        ps_server_exchange(self);
+    }
+    return rc;
 }
 
 static psd_status_t open_all(ps_server_t *self, psd_error_t *err)

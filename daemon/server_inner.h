@@ -24,9 +24,8 @@ struct ps_server {
     int lock;                 /* of the data directory, when there is no db */
     int run_lock;             /* of run_dir, when it is not dir; else -1 */
     uint64_t old_sessions;    /* may have been given out before this life */
-    ps_member_t *member;      /* the registry is elsewhere; then no db, registry
-                                 and control */
-    ps_registry_db_t *db;
+    ps_member_t *member;      /* this node for the registry, here or elsewhere */
+    ps_registry_db_t *db;     /* the registry is here, as the next two say */
     ps_registry_t *registry;
     ps_shards_t *shards;
     ps_socket_t *port;
@@ -67,8 +66,14 @@ PSD_MUST_CHECK psd_status_t ps_server_settle_life(ps_server_t *self, psd_error_t
  * ps_member_join and ps_data_dir_lock; PSD_FOREIGN the directory is another
  * cluster's, or has a registry of its own. */
 PSD_MUST_CHECK psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err);
-/* The shards run: tells the registry. */
+/* The shards run: announces them to the registry. Errors: those of
+ * ps_member_start. */
+PSD_MUST_CHECK psd_status_t ps_server_announce_member(ps_server_t *self, psd_error_t *err);
+/* The same, where the registry is elsewhere. */
 PSD_MUST_CHECK psd_status_t ps_server_start_member(ps_server_t *self, psd_error_t *err);
+/* server_work.c: carries messages between the control part and the agent of this
+ * node until neither has one. */
+void ps_server_exchange(ps_server_t *self);
 /* PSD_OK when the directory is not a joined node's. Errors: PSD_FOREIGN. */
 PSD_MUST_CHECK psd_status_t ps_server_check_own(const ps_server_t *self, psd_error_t *err);
 #endif

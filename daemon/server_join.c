@@ -270,7 +270,7 @@ psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err)
                : write_membership(self, joined.cluster_name, &who.secret, err);
 }
 
-psd_status_t ps_server_start_member(ps_server_t *self, psd_error_t *err)
+psd_status_t ps_server_announce_member(ps_server_t *self, psd_error_t *err)
 {
     const ps_member_args_t args = {
         .shards = self->shards,
@@ -280,6 +280,11 @@ psd_status_t ps_server_start_member(ps_server_t *self, psd_error_t *err)
         .damage = &self->damage,
     };
 
+    return ps_member_start(self->member, &args, err);
+}
+
+psd_status_t ps_server_start_member(ps_server_t *self, psd_error_t *err)
+{
     bool is_given = is_default_name(self) && strcmp(self->node, self->config->node.name) != 0;
 
     ps_log(
@@ -288,5 +293,5 @@ psd_status_t ps_server_start_member(ps_server_t *self, psd_error_t *err)
         is_given
             ? " hint=\"the host's name was taken at the first join; set node.name to choose one\""
             : "");
-    return ps_member_start(self->member, &args, err);
+    return ps_server_announce_member(self, err);
 }

@@ -2,7 +2,9 @@
 /* A running node: passes what arrives to the control part, or to the member. */
 #include <stdio.h>
 
+#include "base/alloc.h"
 #include "base/log.h"
+#include "daemon/nodes/fleet.h"
 #include "daemon/server_inner.h"
 
 void *ps_server_handle(ps_server_t *self)
@@ -12,7 +14,7 @@ void *ps_server_handle(ps_server_t *self)
 
 void *ps_server_link_handle(ps_server_t *self)
 {
-    return self->member == NULL ? NULL : ps_member_handle(self->member);
+    return ps_member_handle(self->member);
 }
 
 uint32_t ps_server_n_pipes(const ps_server_t *self)
@@ -25,21 +27,53 @@ void *ps_server_pipe_handle(ps_server_t *self, uint32_t i)
     return ps_shards_handle(self->shards, i);
 }
 
+/* From the agent. true: there was one. */
+static bool carry_up(ps_server_t *self)
+{
+    ps_bytes_t bytes;
+    bool any = false;
+
+    while (ps_member_next_message(self->member, &bytes)) {
+        ps_control_take_node(self->control, PS_CONN_OWN, bytes);
+        any = true;
+    }
+    if (any) {
+        ps_control_settle(self->control);
+    }
+    return any;
+}
+
+/* To the agent. */
+static bool carry_down(ps_server_t *self)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+
+    if (!ps_control_next_own(self->control, &bytes)) {
+        return false;
+    }
+    ps_member_take(self->member, (ps_bytes_t){.data = bytes.data, .size = bytes.size});
+    return true;
+}
+
+void ps_server_exchange(ps_server_t *self)
+{
+    while (self->control != NULL && (carry_down(self) || carry_up(self))) {
+    }
+}
+
 void ps_server_receive_shards(ps_server_t *self)
 {
-    if (self->member == NULL) {
-        ps_control_receive_shards(self->control);
-    } else {
-        ps_member_receive_shards(self->member);
-    }
+    ps_member_receive_shards(self->member);
+    ps_server_exchange(self);
 }
 
 void ps_server_receive(ps_server_t *self)
 {
-    if (self->member == NULL) {
-        ps_control_receive(self->control);
-    } else {
+    if (self->control == NULL) {
         ps_member_receive_port(self->member);
+    } else {
+        ps_control_receive(self->control);
+        ps_server_exchange(self);
     }
 }
 
@@ -50,17 +84,19 @@ void ps_server_receive_link(ps_server_t *self)
 
 void ps_server_tick(ps_server_t *self)
 {
-    if (self->member == NULL) {
+    if (self->control != NULL) {
         ps_control_tick(self->control);
-    } else {
-        ps_member_tick(self->member);
     }
+    ps_member_tick(self->member);
+    ps_server_exchange(self);
 }
 
 uint64_t ps_server_deadline(const ps_server_t *self)
 {
-    return self->member == NULL ? ps_control_deadline(self->control)
-                                : ps_member_deadline(self->member);
+    uint64_t member = ps_member_deadline(self->member);
+    uint64_t control = self->control == NULL ? UINT64_MAX : ps_control_deadline(self->control);
+
+    return member < control ? member : control;
 }
 
 bool ps_server_is_broken(const ps_server_t *self)
@@ -70,12 +106,12 @@ bool ps_server_is_broken(const ps_server_t *self)
 
 psd_status_t ps_server_failure(const ps_server_t *self, psd_error_t *err)
 {
-    return self->member == NULL ? PSD_OK : ps_member_failure(self->member, err);
+    return ps_member_failure(self->member, err);
 }
 
 bool ps_server_is_known(const ps_server_t *self)
 {
-    return self->member == NULL || ps_member_is_announced(self->member);
+    return ps_member_is_announced(self->member);
 }
 
 uint64_t ps_server_bytes(const ps_server_t *self)
@@ -85,7 +121,7 @@ uint64_t ps_server_bytes(const ps_server_t *self)
 
 void ps_server_status(const ps_server_t *self, char *ret_text, size_t size)
 {
-    if (self->member == NULL) {
+    if (self->control != NULL) {
         (void)snprintf(ret_text, size, "serving on %s, %zu tables, %zu nodes", self->endpoint,
                        ps_registry_n_tables(self->registry), ps_registry_n_nodes(self->registry));
     } else {
@@ -97,11 +133,7 @@ void ps_server_status(const ps_server_t *self, char *ret_text, size_t size)
 
 void ps_server_set_files_out(ps_server_t *self, bool is_out)
 {
-    if (self->member == NULL) {
-        ps_control_set_files_out(self->control, is_out);
-    } else {
-        ps_member_set_files_out(self->member, is_out);
-    }
+    ps_member_set_files_out(self->member, is_out);
 }
 
 void ps_server_reloaded(ps_server_t *self)

@@ -301,14 +301,13 @@ void ps_control_receive(ps_control_t *self)
     ps_fleet_send_due(self->fleet);
 }
 
-void ps_control_receive_shards(ps_control_t *self)
+bool ps_control_next_own(ps_control_t *self, ps_buffer_t *ret_bytes)
 {
-    ps_report_t report;
+    return ps_fleet_next_own(self->fleet, ret_bytes);
+}
 
-    ps_fleet_take_shards(self->fleet);
-    while (ps_shards_next_report(self->is.shards, &report)) {
-        ps_control_take_report(self, self->is.incarnation, &report);
-    }
+void ps_control_settle(ps_control_t *self)
+{
     ps_control_go_on(self);
     ps_control_decide(self);
     ps_fleet_send_due(self->fleet);
@@ -319,17 +318,9 @@ void ps_control_receive_shards(ps_control_t *self)
 static psd_status_t make_fleet(ps_control_t *self, psd_error_t *err)
 {
     const ps_overseer_args_t core = {.registry = self->is.registry,
-                                     .node = self->is.node,
                                      .incarnation = self->is.incarnation,
                                      .suspect_after_ms = self->is.config->cluster.suspect_after};
-    ps_fleet_args_t args = {
-        .registry = self->is.registry,
-        .shards = self->is.shards,
-        .port = self->is.port,
-        .plugins = self->is.plugins,
-        .incarnation = self->is.incarnation,
-        .turns = self->is.turns,
-    };
+    ps_fleet_args_t args = {.port = self->is.port, .turns = self->is.turns};
     psd_status_t rc = ps_overseer_new(&core, ps_now_ms(), &self->overseer, err);
 
     args.overseer = self->overseer;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nodes without the registry say: a join in JSON, then messages of the
- * agent. */
+/* What nodes say: a join in JSON, then messages of the agent. */
 #include "daemon/state/control_inner.h"
 
 #include <inttypes.h>
@@ -47,14 +46,14 @@ static psd_status_t check_name(ps_control_t *self, const char *name, uint64_t in
 }
 
 /* Only the process with the data directory of the node's first life speaks
- * for that node. None speaks for the node with the registry. */
+ * for that node. */
 static psd_status_t check_secret(ps_control_t *self, const char *name, const ps_id_t *secret,
                                  psd_error_t *err)
 {
     const ps_node_t *node = ps_registry_node(self->is.registry, name);
     psd_status_t rc = PSD_OK;
 
-    if (node == NULL || (ps_node_knows(node, secret) && strcmp(name, self->is.node) != 0)) {
+    if (node == NULL || ps_node_knows(node, secret)) {
         return PSD_OK;
     }
     self->n_denied++;
@@ -254,11 +253,6 @@ static psd_status_t take_announcement(ps_control_t *self, uint64_t conn, ps_node
 
 /* ---- live ---- */
 
-void ps_control_set_files_out(ps_control_t *self, bool is_out)
-{
-    ps_overseer_set_files_out(self->overseer, self->is.incarnation, is_out);
-}
-
 static void end_node(ps_control_t *self, uint64_t incarnation)
 {
     const ps_node_t *node = ps_registry_node_by_incarnation(self->is.registry, incarnation);
@@ -333,7 +327,8 @@ void ps_control_take_node(ps_control_t *self, uint64_t conn, ps_bytes_t bytes)
                ps_node_message_name(head.kind), psd_status_name(rc));
     }
     if (ps_overseer_encode_heard(self->overseer, &head, rc, psd_error_text(self->err), &heard)) {
-        ps_control_send_text(self, conn, (ps_bytes_t){.data = heard.data, .size = heard.size});
+        /* When it does not arrive, the node says it again. */
+        (void)ps_fleet_say(self->fleet, conn, (ps_bytes_t){.data = heard.data, .size = heard.size});
     }
     psd_error_clear(self->err);
 }

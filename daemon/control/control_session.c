@@ -134,7 +134,6 @@ static psd_status_t take_session(ps_control_t *self, const ps_id_t *client, uint
         return psd_error_set(err, PSD_LIMIT, "no session numbers are left");
     }
     self->last_session = *ret_session;
-    ps_shards_set_last_session(self->is.shards, *ret_session);
     self->clients[self->n_clients++ % PS_CLIENTS_MAX] =
         (ps_client_row_t){.client = *client, .session = *ret_session};
     return PSD_OK;

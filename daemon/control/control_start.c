@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the shards must know before the first request. */
+/* What is settled before the first request. */
 #include <inttypes.h>
 
 #include "daemon/nodes/commit.h"
@@ -51,12 +51,9 @@ psd_status_t ps_control_start(ps_control_t *self, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    ps_overseer_set_damage(self->overseer, self->is.incarnation, self->is.damage);
-    ps_control_note_damage(self, self->is.node, self->is.damage);
     for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
         const ps_table_t *table = ps_registry_table_at(registry, i);
 
-        ps_overseer_tell_table(self->overseer, table->id);
         if (table->rows_lost && !table->loss_acked) {
             ps_log(
                 PS_LOG_WARN, "rows_lost",
@@ -66,10 +63,6 @@ psd_status_t ps_control_start(ps_control_t *self, psd_error_t *err)
                 table->spec.name, table->id, table->spec.name);
         }
     }
-    for (size_t i = 0; i < ps_registry_n_jobs(registry); i++) {
-        ps_overseer_tell_job(self->overseer, ps_registry_job_at(registry, i)->id);
-    }
-    ps_fleet_send_due(self->fleet);
     ps_control_decide_later(self);
     return PSD_OK;
 }

@@ -85,7 +85,7 @@ static void run(ps_member_t *self)
     while (ps_agent_next_task(self->agent, &task)) {
         run_task(self, &task);
     }
-    while (ps_agent_next_message(self->agent, &bytes)) {
+    while (self->link != NULL && ps_agent_next_message(self->agent, &bytes)) {
         if (ps_socket_send_text(self->link, 0, bytes, NULL) != PSD_OK) {
             ps_log(PS_LOG_DEBUG, "registry_not_answered", "registry=%s", self->registry);
             ps_agent_unsent(self->agent);
@@ -94,6 +94,27 @@ static void run(ps_member_t *self)
 }
 
 /* ---- the life ---- */
+
+psd_status_t ps_member_new(const ps_member_self_t *who, const ps_id_t *cluster, uint32_t weight,
+                           ps_member_t **ret_member, psd_error_t *err)
+{
+    ps_member_t *self = ps_alloc(1, sizeof *self);
+
+    if (self != NULL) {
+        self->err = psd_error_new();
+    }
+    if (self == NULL || self->err == NULL) {
+        ps_member_destroy(&self);
+        return psd_error_set(err, PSD_NOMEM, "no memory for the node");
+    }
+    (void)snprintf(self->name, sizeof self->name, "%s", who->name);
+    self->incarnation = who->incarnation;
+    self->secret = who->secret;
+    self->cluster = *cluster;
+    self->weight = weight;
+    *ret_member = self;
+    return PSD_OK;
+}
 
 /* The tables that shard i read from its disk count as known to it. */
 static psd_status_t know_recovered(ps_member_t *self, uint32_t i, psd_error_t *err)
@@ -166,12 +187,23 @@ psd_status_t ps_member_start(ps_member_t *self, const ps_member_args_t *args, ps
     }
     ps_agent_tick(self->agent, ps_now_ms());
     run(self);
-    return self->is.damage->text[0] == '\0' ? PSD_OK : await_word(self, err);
+    return self->is.damage->text[0] == '\0' || self->link == NULL ? PSD_OK : await_word(self, err);
+}
+
+bool ps_member_next_message(ps_member_t *self, ps_bytes_t *ret_bytes)
+{
+    return ps_agent_next_message(self->agent, ret_bytes);
+}
+
+void ps_member_take(ps_member_t *self, ps_bytes_t bytes)
+{
+    ps_agent_take(self->agent, bytes, ps_now_ms());
+    run(self);
 }
 
 void *ps_member_handle(ps_member_t *self)
 {
-    return ps_socket_handle(self->link);
+    return self->link == NULL ? NULL : ps_socket_handle(self->link);
 }
 
 const char *ps_member_registry(const ps_member_t *self)
@@ -201,7 +233,7 @@ psd_status_t ps_member_failure(const ps_member_t *self, psd_error_t *err)
 
 void ps_member_receive(ps_member_t *self)
 {
-    for (int i = 0; i < BATCH; i++) {
+    for (int i = 0; self->link != NULL && i < BATCH; i++) {
         PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
         uint64_t conn = 0;
         bool got = false;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_member - a node of a cluster whose registry is another node's
+ * ps_member - this node as a node of the cluster
  *
  * What     The shell around ps_agent, which decides what to say to the registry
- *          and what the shards are to do. This joins, sends through the
- *          registry's control port, and runs the tasks. It never blocks but for
- *          the join. The node's own control port answers that the registry is
- *          elsewhere.
+ *          and what the shards are to do. This runs the tasks. Where the registry
+ *          is on another node, it joins, sends through that node's control port,
+ *          and answers at this node's that the registry is elsewhere. Where the
+ *          registry is on this node, the server carries the messages. It never
+ *          blocks but for the join.
  * Owner    The caller. Threads: confined to one.
  */
 #ifndef PS_DAEMON_MEMBER_H
@@ -50,6 +51,10 @@ PSD_MUST_CHECK psd_status_t ps_member_join(const ps_config_t *config,
                                            const ps_socket_args_t *socket,
                                            const ps_member_self_t *who, ps_member_t **ret_member,
                                            ps_joined_t *ret_joined, psd_error_t *err);
+/* A node that has the registry itself: without a link. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_member_new(const ps_member_self_t *who, const ps_id_t *cluster,
+                                          uint32_t weight, ps_member_t **ret_member,
+                                          psd_error_t *err);
 /* Takes NULL, nulls *self_p. */
 void ps_member_destroy(ps_member_t **self_p);
 
@@ -63,11 +68,16 @@ typedef struct ps_member_args {
 } ps_member_args_t;
 
 /* The shards run: announces them. Where files were damaged, waits a few
- * seconds for the registry's decision. Errors: PSD_NOMEM; PSD_DAMAGED what
+ * seconds for the decision of a registry elsewhere. Errors: PSD_NOMEM; PSD_DAMAGED what
  * was lost has no other copy. */
 PSD_MUST_CHECK psd_status_t ps_member_start(ps_member_t *self, const ps_member_args_t *args,
                                             psd_error_t *err);
-/* The ZeroMQ socket of the link, for zloop; ps_member_receive then. */
+/* Without a link: the next message to the registry, borrowed until the next
+ * call, and one from it. false: none. */
+PSD_MUST_CHECK bool ps_member_next_message(ps_member_t *self, ps_bytes_t *ret_bytes);
+void ps_member_take(ps_member_t *self, ps_bytes_t bytes);
+/* The ZeroMQ socket of the link, for zloop; ps_member_receive then. NULL without
+ * a link. */
 void *ps_member_handle(ps_member_t *self);
 /* "tcp://…" of the registry. */
 const char *ps_member_registry(const ps_member_t *self);

@@ -2,8 +2,7 @@
 /*
  * ps_task_run - what the registry tells, to the shards of this node
  *
- * What     The same for the node with the registry (fleet.h) and for the others
- *          (member.h).
+ * What     Used by the shell of the agent (member.h).
  */
 #ifndef PS_DAEMON_TASKS_H
 #define PS_DAEMON_TASKS_H

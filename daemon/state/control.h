@@ -50,15 +50,13 @@ typedef struct ps_control_args {
     const ps_control_row_t *ops; /* 64 at most */
     size_t n_ops;
     const ps_config_t *config;
-    ps_registry_t *registry; /* loaded, and has this node */
+    ps_registry_t *registry; /* loaded */
     ps_registry_db_t *db;
-    ps_shards_t *shards;
     ps_socket_t *port; /* bound */
     const ps_plugins_t *plugins;
     const char *dir;         /* data directory */
     const char *node;        /* name of this node */
     uint64_t incarnation;    /* of this node */
-    const char *damage;      /* what this start found damaged; "": nothing */
     const ps_turns_t *turns; /* of this node's threads; NULL: not watched */
 } ps_control_args_t;
 
@@ -68,20 +66,23 @@ PSD_MUST_CHECK psd_status_t ps_control_new(const ps_control_args_t *args,
 /* Answers waiting requests with STOPPING. Takes NULL, nulls *self_p. */
 void ps_control_destroy(ps_control_t **self_p);
 
-/* Sends the shards every table and every job that has not ended, before the
- * first request. Logs tables whose rows or plug-in are missing and does not
- * send them. Errors: PSD_NOMEM, PSD_LIMIT, PSD_BUSY naming table or job. */
+/* Before the first request, after this node has announced itself: drops tables
+ * whose restore was cut off, and logs those that lost rows. Errors: those of
+ * ps_commit. */
 PSD_MUST_CHECK psd_status_t ps_control_start(ps_control_t *self, psd_error_t *err);
 /* Answers the requests that wait, not more than a batch at a time. */
 void ps_control_receive(ps_control_t *self);
-/* Takes in the answers and reports of this node's shards. */
-void ps_control_receive_shards(ps_control_t *self);
+/* Takes in a message of a node's agent: that of this node by PS_CONN_OWN
+ * (fleet.h). ps_control_settle then. */
+void ps_control_take_node(ps_control_t *self, uint64_t conn, ps_bytes_t bytes);
+/* The next message to this node's agent, which the caller frees. false: none. */
+PSD_MUST_CHECK bool ps_control_next_own(ps_control_t *self, ps_buffer_t *ret_bytes);
+/* Goes on with what waited for nodes, decides about copies, sends what is due. */
+void ps_control_settle(ps_control_t *self);
 /* Time has passed: silent workers and nodes, requests that are due, questions. */
 void ps_control_tick(ps_control_t *self);
 /* When to call ps_control_tick next; UINT64_MAX for never. */
 uint64_t ps_control_deadline(const ps_control_t *self);
-/* The process ran out of descriptors, or has some again. */
-void ps_control_set_files_out(ps_control_t *self, bool is_out);
 /* Applies the reloadable settings. Borrowed like the first config. */
 void ps_control_set_config(ps_control_t *self, const ps_config_t *config);
 #endif

@@ -218,8 +218,6 @@ void ps_control_look_again(ps_control_t *self);
 ps_control_op_t ps_control_node_join;
 /* A message of builds before PS_NODE_FORMAT 4: refuses it by name. */
 ps_control_op_t ps_control_node_old;
-/* A message of a node's agent. */
-void ps_control_take_node(ps_control_t *self, uint64_t conn, ps_bytes_t bytes);
 
 /* control_problems.c */
 /* "problems": what an operator should know, and what psd does about it.

@@ -40,12 +40,11 @@ static void new_machine(cluster_t *self)
                  "memory for a registry");
 }
 
-/* Called after the stored state is loaded. The registry's own node has no
- * shard. */
+/* Called after the stored state is loaded. The registry is on none of the
+ * nodes. */
 static void new_overseer(cluster_t *self)
 {
     const ps_overseer_args_t args = {.registry = self->registry.machine,
-                                     .node = "registry",
                                      .incarnation = UINT64_MAX,
                                      .suspect_after_ms = SUSPECT_MS};
 
@@ -119,38 +118,24 @@ static uint64_t conn_of(uint32_t life, uint32_t node)
     return (uint64_t)life << 32 | node;
 }
 
-/* The registry's own node has no shards: it answers at once. */
 static ps_sent_t send(cluster_t *self, const ps_sending_round_t *round)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
-    ps_sent_t sent = PS_SENT_GONE;
+    ps_sent_t sent = ps_overseer_encode(self->registry.overseer, round, &bytes);
 
-    if (round->here) {
-        return round->kind == PS_TELL_ASK ? PS_SENT : PS_SENT_GONE;
-    }
-    sent = ps_overseer_encode(self->registry.overseer, round, &bytes);
     if (sent == PS_SENT) {
         post(self, (uint32_t)round->conn, round->incarnation, &bytes);
     }
     return sent;
 }
 
-#define HERE 1 /* a question to the registry's own node */
-
 static void send_due(cluster_t *self)
 {
     ps_overseer_t *overseer = self->registry.overseer;
     ps_sending_round_t round = {0};
-    ps_tell_view_t tell;
-    ps_answers_t none = {0};
 
     while (ps_overseer_next(overseer, self->now_ms, &round)) {
-        ps_sent_t sent = send(self, &round);
-
-        (void)ps_overseer_sent(overseer, &round, sent, round.here ? HERE : 0, PSD_OK, "");
-    }
-    while (ps_overseer_find_local(overseer, HERE, &tell)) {
-        ps_overseer_answered(overseer, UINT64_MAX, tell.question, PSD_OK, &none);
+        ps_overseer_sent(overseer, &round, send(self, &round));
     }
 }
 

@@ -265,13 +265,21 @@ static psd_status_t send_sizes(ps_agent_t *self, uint64_t now_ms)
     return put_message(self, &message);
 }
 
+static uint64_t next_beat(const ps_agent_t *self, uint64_t now_ms)
+{
+    if (self->is_heard && self->is.heartbeat_ms != 0) {
+        return now_ms + self->is.heartbeat_ms;
+    }
+    return self->is_heard && self->is_announced ? UINT64_MAX : now_ms + ALONE_BEAT_MS;
+}
+
 /* A beat, or the announcement until it is answered. */
 static void beat(ps_agent_t *self, uint64_t now_ms)
 {
     if ((self->is_announced ? send_sizes(self, now_ms) : announce(self)) != PSD_OK) {
         ps_agent_unsent(self);
     }
-    self->beat_ms = now_ms + (self->is_heard ? self->is.heartbeat_ms : ALONE_BEAT_MS);
+    self->beat_ms = next_beat(self, now_ms);
 }
 
 void ps_agent_unsent(ps_agent_t *self)
@@ -545,6 +553,7 @@ static void finish(ps_agent_t *self, size_t i, psd_status_t status, const char *
     if (delivery.kind == PS_TASK_SIZES) {
         self->looks = false;
         ps_sizes_learn(&self->sizes, answers);
+        self->beat_ms = self->is.heartbeat_ms == 0 ? 0 : self->beat_ms;
     } else if (delivery.kind == PS_TASK_ASK) {
         ps_answers_turn(answers, now_ms);
         answer(self, delivery.serial, status, text, answers);
@@ -716,7 +725,8 @@ void ps_agent_take(ps_agent_t *self, ps_bytes_t bytes, uint64_t now_ms)
 
 void ps_agent_tick(ps_agent_t *self, uint64_t now_ms)
 {
-    if (self->is_heard && now_ms > self->heard_ms + GONE_AFTER_BEATS * self->is.heartbeat_ms) {
+    if (self->is_heard && self->is.heartbeat_ms != 0 &&
+        now_ms > self->heard_ms + GONE_AFTER_BEATS * self->is.heartbeat_ms) {
         self->is_heard = false;
         note(self, &(ps_agent_note_t){.kind = PS_AGENT_GONE, .silent_ms = now_ms - self->heard_ms});
     }
@@ -736,6 +746,9 @@ uint64_t ps_agent_deadline(const ps_agent_t *self)
 
 void ps_agent_set_files_out(ps_agent_t *self, bool is_out)
 {
+    if (self->files_out != is_out && self->is.heartbeat_ms == 0) {
+        self->beat_ms = 0;
+    }
     self->files_out = is_out;
 }
 

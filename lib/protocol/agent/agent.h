@@ -27,8 +27,8 @@ typedef struct ps_agent_args {
                            ps_agent_destroy */
     const char *damage; /* found at this start; ""; borrowed */
     ps_id_t cluster;
-    uint64_t heartbeat_ms;
-    bool looks_at_sizes; /* asks the shards for sizes of partitions (SIZES) */
+    uint64_t heartbeat_ms; /* 0: the registry is in this process, and needs no signs of life */
+    bool looks_at_sizes;   /* asks the shards for sizes of partitions (SIZES) */
 } ps_agent_args_t;
 
 /* Errors: PSD_NOMEM. */

@@ -17,17 +17,12 @@ psd_status_t ps_overseer_new(const ps_overseer_args_t *args, uint64_t now_ms,
 {
     PSD_AUTO(ps_overseer_destroy) ps_overseer_t *self = ps_alloc(1, sizeof *self);
 
-    if (self != NULL) {
-        self->is = *args;
-        self->ticked_ms = now_ms;
-        self->sessions = ps_registry_old_sessions(args->registry);
-    }
-    if (self == NULL || !ps_grow(&self->nodes, &self->nodes_capacity, 1, sizeof *self->nodes)) {
+    if (self == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for the nodes");
     }
-    self->nodes[self->n_nodes++] =
-        (ps_overseen_t){.incarnation = args->incarnation, .state = PS_HEALTH_UP, .here = true};
-    (void)snprintf(self->nodes[0].name, sizeof self->nodes[0].name, "%s", args->node);
+    self->is = *args;
+    self->ticked_ms = now_ms;
+    self->sessions = ps_registry_old_sessions(args->registry);
     *ret_overseer = self;
     self = NULL;
     return PSD_OK;
@@ -86,8 +81,7 @@ static ps_overseen_t *find_named(const ps_overseer_t *self, const char *name)
     return NULL;
 }
 
-bool ps_overseer_find(const ps_overseer_t *self, uint64_t incarnation, uint64_t *ret_conn,
-                      bool *ret_here)
+bool ps_overseer_find(const ps_overseer_t *self, uint64_t incarnation, uint64_t *ret_conn)
 {
     const ps_overseen_t *node = ps_overseen_find(self, incarnation);
 
@@ -95,7 +89,6 @@ bool ps_overseer_find(const ps_overseer_t *self, uint64_t incarnation, uint64_t 
         return false;
     }
     *ret_conn = node->conn;
-    *ret_here = node->here;
     return true;
 }
 
@@ -113,7 +106,7 @@ ps_sight_t ps_overseer_look(const ps_overseer_t *self, const ps_node_t *node, ui
         sight = (ps_sight_t){
             .state = known->state, .damage = known->damage, .files_out = known->files_out};
     }
-    if ((known == NULL || !known->here) && now_ms > node->last_seen_ms) {
+    if (node->incarnation != self->is.incarnation && now_ms > node->last_seen_ms) {
         sight.silent_ms = now_ms - node->last_seen_ms;
     }
     return sight;
@@ -203,7 +196,7 @@ psd_status_t ps_overseer_hear(const ps_overseer_t *self, uint64_t incarnation, u
 {
     const ps_overseen_t *node = ps_overseen_find(self, incarnation);
 
-    if (node == NULL || node->here || node->conn != conn) {
+    if (node == NULL || node->conn != conn) {
         return psd_error_set(err, PSD_NO_NODE,
                              "the registry does not know this incarnation of the node on this "
                              "connection; the node must announce itself again");
@@ -249,7 +242,7 @@ void ps_overseer_tick(ps_overseer_t *self, uint64_t now_ms, bool here_hangs)
 {
     self->ticked_ms = now_ms;
     for (size_t i = 0; i < self->n_nodes; i++) {
-        if (!self->nodes[i].here) {
+        if (self->nodes[i].incarnation != self->is.incarnation) {
             look_at(self, &self->nodes[i], now_ms);
         }
     }
@@ -268,8 +261,8 @@ bool ps_overseer_is_in_haste(const ps_overseer_t *self)
 
 uint64_t ps_overseer_deadline(const ps_overseer_t *self)
 {
-    bool waits = self->n_nodes > 1 || self->n_questions > 0 || self->nodes[0].n_tells > 0 ||
-                 self->nodes[0].stale;
+    bool waits = self->n_nodes > 1 || self->n_questions > 0 ||
+                 (self->n_nodes == 1 && (self->nodes[0].n_tells > 0 || self->nodes[0].stale));
     uint64_t every_ms = self->is.suspect_after_ms / TICKS;
 
     if (ps_overseer_is_in_haste(self) && every_ms > HASTE_MS) {

@@ -18,8 +18,8 @@
  *          newest state, and resends it until the node acknowledges it, in
  *          order and under one number. Questions go to every node that is up. A
  *          node applies the tells before a question before it answers, so an
- *          answer also acknowledges those. The registry's own node (`here`) is
- *          one of the nodes: messages to it are not lost, and not sent twice.
+ *          answer also acknowledges those. The node with the registry is a node
+ *          like the others, but is never suspect.
  * Order    The shell reports events (a table changed, a node was heard, a node
  *          answered, time passed), then sends what ps_overseer_next returns,
  *          until it returns nothing.
@@ -48,8 +48,7 @@ typedef struct ps_overseer ps_overseer_t;
 
 typedef struct ps_overseer_args {
     ps_registry_t *registry; /* borrowed until ps_overseer_destroy */
-    const char *node;        /* this node; copied */
-    uint64_t incarnation;    /* of this node */
+    uint64_t incarnation;    /* of the node with the registry */
     uint64_t suspect_after_ms;
 } ps_overseer_args_t;
 
@@ -105,7 +104,7 @@ PSD_MUST_CHECK psd_status_t ps_overseer_beat(ps_overseer_t *self, uint64_t incar
                                              uint64_t max_epoch, uint64_t now_ms, psd_error_t *err);
 /* The connection to that life of a node. false: it has not announced itself. */
 PSD_MUST_CHECK bool ps_overseer_find(const ps_overseer_t *self, uint64_t incarnation,
-                                     uint64_t *ret_conn, bool *ret_here);
+                                     uint64_t *ret_conn);
 size_t ps_overseer_n_nodes(const ps_overseer_t *self);
 
 /* Time has passed: updates silent nodes and overdue questions. here_hangs: a
@@ -149,7 +148,6 @@ typedef struct ps_sending_round {
     uint64_t now_ms; /* … up to here */
     uint64_t conn;
     uint64_t incarnation;
-    bool here;
     ps_tell_kind_t kind;
     uint32_t id;       /* of the table or job */
     uint64_t question; /* ASK: its serial */
@@ -160,19 +158,15 @@ typedef struct ps_sending_round {
 
 typedef enum ps_sent {
     PS_SENT = 1,
-    PS_SENT_NOT,     /* later, and so are those after it */
-    PS_SENT_REFUSED, /* this node cannot accept it */
-    PS_SENT_GONE     /* it is obsolete */
+    PS_SENT_NOT, /* later, and so are those after it */
+    PS_SENT_GONE /* it is obsolete */
 } ps_sent_t;
 
 /* The next thing to send. false: nothing more now. */
 PSD_MUST_CHECK bool ps_overseer_next(ps_overseer_t *self, uint64_t now_ms,
                                      ps_sending_round_t *round);
-/* Reports the result. SENT: `local` is the shell's number for it
- * (ps_overseer_find_local). REFUSED: status and text say why; returns true when
- * that is new. */
-bool ps_overseer_sent(ps_overseer_t *self, ps_sending_round_t *round, ps_sent_t sent,
-                      uint64_t local, psd_status_t status, const char *text);
+/* Reports the result. */
+void ps_overseer_sent(ps_overseer_t *self, ps_sending_round_t *round, ps_sent_t sent);
 
 /* ---- talk.c: messages ---- */
 
@@ -220,9 +214,6 @@ bool ps_overseer_is_settled(const ps_overseer_t *self);
 /* false: nothing waits for that answer any more. */
 PSD_MUST_CHECK bool ps_overseer_find_tell(const ps_overseer_t *self, uint64_t incarnation,
                                           uint64_t serial, ps_tell_view_t *ret_tell);
-/* The same for this node, by the number that the shell gave. */
-PSD_MUST_CHECK bool ps_overseer_find_local(const ps_overseer_t *self, uint64_t local,
-                                           ps_tell_view_t *ret_tell);
 /* The node has applied it (and the tell is forgotten), or says why it could
  * not: returns true when that is new. */
 bool ps_overseer_told(ps_overseer_t *self, uint64_t incarnation, uint64_t serial,

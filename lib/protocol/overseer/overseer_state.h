@@ -15,7 +15,6 @@ typedef struct ps_tell {
     uint32_t again_ms;   /* backoff between two sends; grows */
     uint64_t question;   /* ASK: its serial */
     uint64_t serial;     /* from the first send on; 0: not sent yet */
-    uint64_t local;      /* for this node, in flight: the shell's number */
     uint64_t due_ms;     /* when it is sent again */
     uint64_t since;      /* TABLE: the node has the table as of this revision; 0: it lacks it … */
     uint64_t revision;   /* … and of this one once it acknowledges. Both from the first send on */
@@ -30,7 +29,6 @@ typedef struct ps_overseen {
     ps_health_t state;
     ps_health_t told;                 /* the last reported health; 0: none */
     uint64_t silent_ms;               /* when it became what it is */
-    bool here;                        /* this node */
     bool files_out;                   /* it is out of descriptors */
     char damage[PS_DAMAGE_TEXT_SIZE]; /* what its start found; "" */
     bool stale;                       /* no memory to record a change: everything will be sent
@@ -44,7 +42,7 @@ typedef struct ps_overseen {
 
 struct ps_overseer {
     ps_overseer_args_t is;
-    ps_overseen_t *nodes; /* owned; the first one is this node */
+    ps_overseen_t *nodes; /* owned */
     size_t n_nodes;
     size_t nodes_capacity;
     ps_question_t **questions; /* owned, each too */

@@ -72,12 +72,10 @@ static size_t count_flying(const ps_overseen_t *node)
     return n;
 }
 
-/* It waits for an answer, or was refused, and is sent again later. What goes to
- * this node is not lost. */
-static bool rests(const ps_overseen_t *node, const ps_tell_t *tell, uint64_t now_ms)
+/* It waits for an answer, or was refused, and is sent again later. */
+static bool rests(const ps_tell_t *tell, uint64_t now_ms)
 {
-    return ((tell->flying || tell->status != PSD_OK) && tell->due_ms > now_ms) ||
-           (node->here && tell->flying);
+    return (tell->flying || tell->status != PSD_OK) && tell->due_ms > now_ms;
 }
 
 /* The round's place at the next tell of the node that is due; false: none. The
@@ -88,7 +86,7 @@ static bool find_due(const ps_overseen_t *node, uint64_t now_ms, ps_sending_roun
     while (round->at < node->n_tells) {
         const ps_tell_t *tell = &node->tells[round->at];
 
-        if (!rests(node, tell, now_ms)) {
+        if (!rests(tell, now_ms)) {
             return tell->flying || round->n_flying < PS_OVERSEER_WINDOW;
         }
         round->at++;
@@ -140,7 +138,6 @@ bool ps_overseer_next(ps_overseer_t *self, uint64_t now_ms, ps_sending_round_t *
         round->now_ms = now_ms;
         round->conn = node->conn;
         round->incarnation = node->incarnation;
-        round->here = node->here;
         round->kind = tell->kind;
         round->id = tell->id;
         round->question = tell->question;
@@ -152,8 +149,7 @@ bool ps_overseer_next(ps_overseer_t *self, uint64_t now_ms, ps_sending_round_t *
     return false;
 }
 
-bool ps_overseer_sent(ps_overseer_t *self, ps_sending_round_t *round, ps_sent_t sent,
-                      uint64_t local, psd_status_t status, const char *text)
+void ps_overseer_sent(ps_overseer_t *self, ps_sending_round_t *round, ps_sent_t sent)
 {
     ps_overseen_t *node = &self->nodes[round->node];
     ps_tell_t *tell = &node->tells[round->at];
@@ -163,21 +159,15 @@ bool ps_overseer_sent(ps_overseer_t *self, ps_sending_round_t *round, ps_sent_t 
         round->n_flying += tell->flying ? 0 : 1;
         put_off(tell, round->now_ms);
         tell->flying = true;
-        tell->local = local;
         round->at++;
-        return false;
-    case PS_SENT_REFUSED:
-        put_off(tell, round->now_ms);
-        round->n_flying += tell->flying ? 0 : 1; /* no more at once than a window */
-        round->at++;
-        return refuse(tell, status, text);
+        break;
     case PS_SENT_GONE:
         forget(node, round->at);
-        return false;
+        break;
     case PS_SENT_NOT:
     default:
         leave_node(round); /* the rest goes with it, later */
-        return false;
+        break;
     }
 }
 
@@ -239,16 +229,14 @@ void ps_overseen_withdraw(ps_overseer_t *self, uint64_t question)
     }
 }
 
-/* Tells in flight to another node are sent again under new numbers. The list of
- * this node is kept: nothing sent to it is lost, and only the list records
- * drops. */
+/* Tells in flight are sent again under new numbers. */
 void ps_overseen_note_all(ps_overseer_t *self, ps_overseen_t *node)
 {
     const ps_registry_t *registry = self->is.registry;
     bool fits = true;
 
     node->stale = false;
-    node->n_tells = node->here ? node->n_tells : 0;
+    node->n_tells = 0;
     fits = note(node, PS_TELL_KNOWN, 0) && note(node, PS_TELL_SESSIONS, 0);
     for (size_t i = 0; fits && i < ps_registry_n_tables(registry); i++) {
         fits = note(node, PS_TELL_TABLE, ps_registry_table_at(registry, i)->id);
@@ -318,9 +306,10 @@ psd_status_t ps_overseer_refusal(const ps_overseer_t *self, uint32_t table, psd_
             const ps_tell_t *tell = &node->tells[k];
 
             if (tell->kind == PS_TELL_TABLE && tell->id == table && tell->status != PSD_OK) {
-                return node->here ? psd_error_set(err, tell->status, "%s", tell->text)
-                                  : psd_error_set(err, tell->status, "node %s: %s", node->name,
-                                                  tell->text);
+                return node->incarnation == self->is.incarnation
+                           ? psd_error_set(err, tell->status, "%s", tell->text)
+                           : psd_error_set(err, tell->status, "node %s: %s", node->name,
+                                           tell->text);
             }
         }
     }
@@ -389,18 +378,6 @@ bool ps_overseer_find_tell(const ps_overseer_t *self, uint64_t incarnation, uint
     const ps_overseen_t *node = ps_overseen_find(self, incarnation);
 
     return view(node, find_tell(node, serial), ret_tell);
-}
-
-bool ps_overseer_find_local(const ps_overseer_t *self, uint64_t local, ps_tell_view_t *ret_tell)
-{
-    const ps_overseen_t *here = &self->nodes[0];
-
-    for (size_t i = 0; i < here->n_tells; i++) {
-        if (here->tells[i].flying && here->tells[i].local == local) {
-            return view(here, &here->tells[i], ret_tell);
-        }
-    }
-    return false;
 }
 
 /* It was noted again after this one. */
