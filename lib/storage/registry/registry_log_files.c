@@ -222,6 +222,7 @@ psd_status_t ps_registry_log_settle(ps_registry_log_t *self, psd_error_t *err)
 
 /* ---- an empty log ---- */
 
+/* The names are flushed with that of the segment that is made then. */
 static psd_status_t remove_all(ps_registry_log_t *self, psd_error_t *err)
 {
     ps_registry_names_t names = {0};
@@ -229,9 +230,6 @@ static psd_status_t remove_all(ps_registry_log_t *self, psd_error_t *err)
 
     for (size_t i = 0; i < names.n && rc == PSD_OK; i++) {
         rc = ps_registry_log_remove(self, names.firsts[i], err);
-    }
-    if (rc == PSD_OK && names.n > 0) {
-        rc = self->disk->flush_dir(self->disk, self->dir, err);
     }
     ps_registry_names_done(&names);
     return rc;

@@ -40,6 +40,7 @@ typedef struct kit_model {
 
 typedef struct kit {
     sim_disk_t *sim;
+    const char *real_dir; /* on the system's disk, instead; NULL: none */
     ps_registry_log_t *log;
     uint64_t segment_bytes;
     uint64_t serial;  /* of the entry appended last */
@@ -50,8 +51,10 @@ typedef struct kit {
 
 static inline ps_registry_log_args_t kit_args(const kit_t *self)
 {
-    return (ps_registry_log_args_t){.disk = sim_disk_face(self->sim),
-                                    .dir = KIT_DIR,
+    const char *dir = self->real_dir;
+
+    return (ps_registry_log_args_t){.disk = dir == NULL ? sim_disk_face(self->sim) : ps_disk_real(),
+                                    .dir = dir == NULL ? KIT_DIR : dir,
                                     .cluster = KIT_CLUSTER,
                                     .member = 77,
                                     .segment_bytes = self->segment_bytes};
@@ -213,6 +216,8 @@ static inline psd_status_t kit_done(kit_t *self, psd_status_t rc)
         cr_assert_geq(ps_registry_log_flushed(self->log), self->now.flushed);
         self->now.flushed = ps_registry_log_flushed(self->log);
         self->next = self->now;
+    } else if (rc == PSD_IO) {
+        cr_assert(ps_registry_log_is_broken(self->log));
     }
     return rc;
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* storage/registry/registry_log.h on a disk that works: what each call does, and
  * what it refuses. */
+#include <sys/stat.h>
+
 #include "registry_log_kit.h"
+#include "support/temp_dir.h"
 
 /* Closes and opens it; what is not flushed may be lost with the power. */
 static void again(kit_t *self, bool loses_power)
@@ -392,4 +395,51 @@ Test(registry_log, a_broken_one_refuses_until_it_is_opened)
     cr_assert_eq(kit.now.last, 13);
     cr_assert_eq(kit_append(&kit, 1), PSD_OK);
     kit_end(&kit);
+}
+
+/* ---- the system's disk ---- */
+
+static psd_status_t look_at(void *context, const char *name, psd_error_t *err)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
+    const kit_t *kit = context;
+    struct stat status;
+
+    cr_assert_eq(ps_disk_path(&path, err, kit->real_dir, "%s", name), PSD_OK);
+    cr_assert_eq(stat((const char *)path.data, &status), 0);
+    cr_assert_eq(status.st_mode & 07777, 0600, "%s", name);
+    return PSD_OK;
+}
+
+Test(registry_log, works_on_the_systems_disk)
+{
+    char dir[PATH_MAX + 16];
+    temp_dir_t temp;
+    kit_t kit;
+
+    cr_assert(temp_dir_make(&temp));
+    (void)snprintf(dir, sizeof dir, "%s/registry-log", temp.path);
+    kit_begin(&kit, 1, 1000);
+    kit.real_dir = dir;
+    cr_assert(kit_create(&kit, 1));
+    for (uint64_t life = 1; life < 4; life++) {
+        cr_assert_eq(kit_set_term(&kit, life, 77), PSD_OK);
+        for (size_t i = 0; i < 15; i++) {
+            cr_assert_eq(kit_append(&kit, 4), PSD_OK);
+            cr_assert_eq(kit_flush(&kit), PSD_OK);
+        }
+        cr_assert_eq(kit_cut_tail(&kit, kit.now.last - 7), PSD_OK);
+        again(&kit, false);
+    }
+    cr_assert_eq(ps_disk_real()->list(ps_disk_real(), dir, look_at, &kit, NULL), PSD_OK);
+    /* Segments are not those of the virtual disk. */
+    cr_assert_eq(ps_registry_log_cut_head(kit.log, 100, NULL), PSD_OK);
+    cr_assert(ps_registry_log_first(kit.log) > 60 && ps_registry_log_first(kit.log) <= 100);
+    kit.now.first = ps_registry_log_first(kit.log);
+    kit.next = kit.now;
+    again(&kit, false);
+    cr_assert_eq(kit_reset(&kit, 200), PSD_OK);
+    again(&kit, false);
+    kit_end(&kit);
+    temp_dir_drop(&temp);
 }
