@@ -326,7 +326,8 @@ static bool is_possible(const ps_registry_state_t *self)
 {
     return self->first > 0 && self->first <= PS_REGISTRY_INDEX_MAX &&
            self->flushed <= PS_REGISTRY_INDEX_MAX && self->flushed + 1 >= self->first &&
-           (self->cut_from == 0 || self->cut_from > self->flushed);
+           (self->is_begun ? self->cut_from == 0 || self->cut_from > self->flushed
+                           : self->cut_from == 0 && self->flushed + 1 == self->first);
 }
 
 psd_status_t ps_registry_state_read(ps_bytes_t bytes, const ps_registry_owner_t *owner,
