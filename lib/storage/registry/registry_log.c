@@ -101,13 +101,13 @@ static psd_status_t check_entries(const ps_registry_log_t *self, const ps_regist
     return PSD_OK;
 }
 
-/* A segment that was not made for lack of room leaves nothing: the one before
- * may grow beyond the index in its name. */
+/* A segment that was not made for lack of room leaves nothing: after a cut, the
+ * one before may grow beyond the index in its name. Until then it would do no
+ * harm, and a cut flushes the names. */
 static psd_status_t take_back(ps_registry_log_t *self, uint64_t first, psd_status_t rc)
 {
-    bool is_clean = (rc == PSD_LIMIT || rc == PSD_NOMEM) &&
-                    ps_registry_log_remove(self, first, NULL) == PSD_OK &&
-                    self->disk->flush_dir(self->disk, self->dir, NULL) == PSD_OK;
+    bool is_clean =
+        (rc == PSD_LIMIT || rc == PSD_NOMEM) && ps_registry_log_remove(self, first, NULL) == PSD_OK;
 
     self->is_broken = self->is_broken || !is_clean;
     return rc;

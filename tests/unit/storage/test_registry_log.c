@@ -354,6 +354,41 @@ Test(registry_log, goes_on_when_there_is_room_again)
     }
 }
 
+static psd_status_t (*flush_names)(ps_disk_t *, const char *, psd_error_t *);
+
+/* A directory that cannot grow; once. */
+static psd_status_t no_room(ps_disk_t *disk, const char *dir, psd_error_t *err)
+{
+    (void)dir;
+    disk->flush_dir = flush_names;
+    return psd_error_set(err, PSD_LIMIT, "no room for a name");
+}
+
+/* The segment has its name already: it is removed, or the one before, which a
+ * cut makes the last again, would grow past it. */
+Test(registry_log, a_segment_that_was_not_made_leaves_nothing)
+{
+    kit_t kit;
+    ps_disk_t *disk = NULL;
+
+    make_twelve(&kit, 1);
+    disk = sim_disk_face(kit.sim);
+    flush_names = disk->flush_dir;
+    disk->flush_dir = no_room;
+    cr_assert_eq(kit_append(&kit, 2), PSD_LIMIT);
+    kit_forget(&kit);
+    cr_assert(!ps_registry_log_is_broken(kit.log));
+    cr_assert_eq(sim_disk_count(kit.sim), 2 + 6);
+    cr_assert_eq(kit_cut_tail(&kit, 12), PSD_OK);
+    kit.segment_bytes = 1 << 20;
+    again(&kit, false);
+    cr_assert_eq(kit_append(&kit, 4), PSD_OK);
+    cr_assert_eq(kit_flush(&kit), PSD_OK);
+    again(&kit, true);
+    cr_assert_eq(kit.now.last, 15);
+    kit_end(&kit);
+}
+
 Test(registry_log, cuts_work_on_a_full_disk)
 {
     for (uint64_t from = 1; from <= 12; from++) {

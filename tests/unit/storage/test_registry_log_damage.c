@@ -2,6 +2,7 @@
 /* storage/registry/registry_log.h over damaged files: every byte is noticed, or
  * does not matter; what is flushed is never cut off as torn. */
 #include "registry_log_kit.h"
+#include "storage/registry/registry_log_format.h"
 #include "support/fail_alloc.h"
 
 #define FIRST KIT_DIR "/entries-00000000000000000001"
@@ -14,23 +15,29 @@ static const char *const files[] = {FIRST, KIT_DIR "/entries-0000000000000000000
                                     NOTE};
 #define N_FILES (sizeof files / sizeof *files)
 
-/* Entries 1 .. 9 in three segments, each flushed by itself; closed. */
+static void reopen(kit_t *self, uint64_t segment_bytes)
+{
+    ps_registry_log_close(&self->log);
+    self->segment_bytes = segment_bytes;
+    kit_must_open(self);
+}
+
+/* Entries 1 .. 9 in three segments, each flushed by itself; closed. Only the
+ * note says that the last one is flushed. */
 static void make_nine(kit_t *self)
 {
     kit_begin(self, 1, 1 << 20);
     cr_assert(kit_create(self, 1));
     cr_assert_eq(kit_set_term(self, 1, 77), PSD_OK);
     for (size_t i = 0; i < 9; i++) {
-        if (i % 3 == 0 && i > 0) {
-            ps_registry_log_close(&self->log);
-            self->segment_bytes = 1;
-            kit_must_open(self);
+        if (i == 3 || i == 6) {
+            reopen(self, 1);
         }
         cr_assert_eq(kit_append(self, 1), PSD_OK);
         cr_assert_eq(kit_flush(self), PSD_OK);
-        ps_registry_log_close(&self->log);
-        self->segment_bytes = 1 << 20;
-        kit_must_open(self);
+        if (i == 3 || i == 6) {
+            reopen(self, 1 << 20);
+        }
     }
     ps_registry_log_close(&self->log);
     cr_assert_eq(sim_disk_count(self->sim), N_FILES);
@@ -116,6 +123,24 @@ Test(registry_log_damage, every_missing_file_is_noticed)
     }
 }
 
+/* After a change both slots say the same: any byte may be wrong. */
+Test(registry_log_damage, one_slot_of_the_state_is_enough)
+{
+    for (uint64_t at = 0; at < 240; at++) {
+        kit_t kit;
+
+        make_nine(&kit);
+        kit_must_open(&kit);
+        cr_assert_eq(kit_set_term(&kit, 2, 77), PSD_OK);
+        cr_assert_eq(kit_set_term(&kit, 3, 78), PSD_OK);
+        ps_registry_log_close(&kit.log);
+        sim_disk_flip(kit.sim, TERM, at < 120 ? at : SLOT_AT + at - 120, 0x20);
+        cr_assert_eq(open_damaged(&kit, TERM, at), PSD_OK);
+        cr_assert_eq(kit.now.vote, 78);
+        kit_end(&kit);
+    }
+}
+
 /* Both slots of a note, which no crash damages. */
 Test(registry_log_damage, both_slots_are_needed)
 {
@@ -129,6 +154,8 @@ Test(registry_log_damage, both_slots_are_needed)
         kit_end(&kit);
     }
 }
+
+/* ---- texts ---- */
 
 /* Is the text of a refusal. */
 static void assert_text(kit_t *self, psd_status_t rc, const char *text)
@@ -166,8 +193,6 @@ Test(registry_log_damage, file_byte_and_entry_are_named)
     kit_end(&kit);
 }
 
-/* ---- torn ends ---- */
-
 static void put(kit_t *self, const char *path, uint64_t at, ps_bytes_t bytes)
 {
     ps_disk_t *disk = sim_disk_face(self->sim);
@@ -178,6 +203,45 @@ static void put(kit_t *self, const char *path, uint64_t at, ps_bytes_t bytes)
     cr_assert_eq(disk->flush(disk, file, NULL), PSD_OK);
     disk->close(disk, &file);
 }
+
+/* Records with the right checksum, which another program has written. */
+Test(registry_log_damage, whole_records_must_fit)
+{
+    static const struct {
+        ps_registry_record_t record;
+        psd_status_t rc;
+        const char *why;
+    } cases[] = {
+        {{{11, 1, PS_REGISTRY_COMMAND, {NULL, 0}}, 9}, PSD_DAMAGED, "index is 11"},
+        {{{10, 0, PS_REGISTRY_COMMAND, {NULL, 0}}, 9}, PSD_DAMAGED, "term is 0; allowed: 1 to 1"},
+        {{{10, 2, PS_REGISTRY_COMMAND, {NULL, 0}}, 9}, PSD_DAMAGED, "term is 2; allowed: 1 to 1"},
+        {{{10, 1, PS_REGISTRY_COMMAND, {NULL, 0}}, 10},
+         PSD_DAMAGED,
+         "it says that 10 was flushed before it"},
+        {{{10, 1, (ps_registry_entry_kind_t)4, {NULL, 0}}, 9},
+         PSD_FOREIGN,
+         "kind is 4; this psd understands 1 to 3"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const ps_registry_owner_t owner = {KIT_CLUSTER, 77};
+        uint8_t head[PS_REGISTRY_SEGMENT_HEAD];
+        uint8_t bytes[PS_REGISTRY_RECORD_HEAD];
+        char text[256];
+        kit_t kit;
+
+        make_nine(&kit);
+        ps_registry_record_write(&cases[i].record, ps_registry_segment_write(&owner, 7, head),
+                                 bytes);
+        (void)snprintf(text, sizeof text, LAST ": byte %zu: entry 10: %s",
+                       sim_disk_content(kit.sim, LAST).size, cases[i].why);
+        put(&kit, LAST, sim_disk_content(kit.sim, LAST).size, (ps_bytes_t){bytes, sizeof bytes});
+        assert_text(&kit, cases[i].rc, text);
+        kit_end(&kit);
+    }
+}
+
+/* ---- torn ends ---- */
 
 /* The length of a file after each of its entries. */
 static uint64_t size_of(kit_t *self, const char *path)
