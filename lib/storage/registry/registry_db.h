@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room lib/storage/registry: the registry in SQLite
+ * Room lib/storage/registry: the registry in SQLite, and its log
  *
- * It is       The stored state, the history of commands, migrations, backups.
+ * It is       The stored state, the history of commands, migrations, backups;
+ *             the log, term and vote of a member where it is replicated.
  * It uses     disk; lib/protocol/registry, whose fields make the columns;
  *             lib/wire/messages, lib/base; sqlite3.
  * It ignores  Which commands there are and what they allow.
  * Start at    registry_db.h, registry_db_open.c for a start, registry_db_store.c
- *             for one command. A log of a quorum of registry members would stand
- *             here, beside the database.
+ *             for one command; registry_log.h for the log.
  */
 /*
  * ps_registry_db - the registry on disk: SQLite
