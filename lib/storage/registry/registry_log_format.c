@@ -123,8 +123,8 @@ static psd_status_t choose(ps_bytes_t bytes, size_t size, uint32_t magic, const 
                            bool (*is_newer)(const uint8_t *a, const uint8_t *b), size_t *ret_slot,
                            psd_error_t *err)
 {
-    psd_status_t rc[2] = {check(bytes, 0, size, magic, path, NULL),
-                          check(bytes, PS_REGISTRY_SLOT_AT, size, magic, path, NULL)};
+    const psd_status_t rc[2] = {check(bytes, 0, size, magic, path, NULL),
+                                check(bytes, PS_REGISTRY_SLOT_AT, size, magic, path, NULL)};
 
     if (rc[0] == PSD_DAMAGED && rc[1] == PSD_DAMAGED) {
         return check(bytes, 0, size, magic, path, err);
