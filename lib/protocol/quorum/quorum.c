@@ -172,10 +172,13 @@ static psd_status_t set_up(ps_quorum_t *self, const ps_quorum_args_t *args, psd_
         return ps_quorum_out_of_memory(self, err);
     }
     self->is_raft = true;
+    self->raft.tracer = NULL;
     raft_seed(&self->raft, (unsigned)args->seed);
     self->raft.now = args->now_ms;
     raft_set_election_timeout(&self->raft, args->election_ms);
     raft_set_heartbeat_timeout(&self->raft, args->heartbeat_ms);
+    /* It asks again soon; who is being sent a database is not sent another. */
+    raft_set_install_snapshot_timeout(&self->raft, args->election_ms);
     raft_set_max_inflight_entries(&self->raft, IN_FLIGHT_MAX);
     raft_set_pre_vote(&self->raft, true);
     return start(self, &with, err);

@@ -40,7 +40,8 @@ typedef struct ps_quorum_args {
     const char *node; /* borrowed, as all pointers, until ps_quorum_new returns */
     ps_id_t cluster;  /* messages of others are refused … */
     ps_id_t lineage;  /* … and of other lineages */
-    uint64_t life;    /* random, another one at each start; not 0 */
+    uint64_t life;    /* counts its starts from 1: on disk before it starts, or others drop what
+                       * it says */
     uint64_t seed;    /* of the election timer */
     uint64_t now_ms;
     uint32_t election_ms;  /* 200 */
@@ -138,11 +139,11 @@ typedef enum ps_quorum_change {
     PS_QUORUM_REMOVE
 } ps_quorum_change_t;
 
-/* Appends a change of members at the leader, which counts from now on. A leader
- * that removes or demotes itself follows once that is committed. node: of ADD.
- * Errors: as ps_quorum_propose; PSD_BUSY another change is not committed yet, or
- * the member has not caught up; PSD_INVALID no such member, there already, too
- * many, or no voter would be left. */
+/* Appends a change of members at the leader, which counts from now on. node: of
+ * ADD. Errors: as ps_quorum_propose; PSD_BUSY another change is not committed yet,
+ * or nothing of this term, or the member has not caught up; PSD_INVALID no such
+ * member, there already, too many, no voter would be left, or the leader would
+ * demote or remove itself: it must hand its lead over first. */
 PSD_MUST_CHECK psd_status_t ps_quorum_propose_members(ps_quorum_t *self, uint64_t now_ms,
                                                       ps_quorum_change_t change, uint64_t member,
                                                       const char *node, uint64_t *ret_index,

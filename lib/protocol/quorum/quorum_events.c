@@ -109,6 +109,8 @@ static psd_status_t add_member(ps_quorum_members_t *members, uint64_t id, const 
     return PSD_OK;
 }
 
+/* A leader stays a voter: libraft lets nobody else stand for election, and its log
+ * may be the longest one of those that are left. */
 static psd_status_t change_member(const ps_quorum_t *self, ps_quorum_members_t *members,
                                   ps_quorum_change_t change, uint64_t id, psd_error_t *err)
 {
@@ -119,6 +121,10 @@ static psd_status_t change_member(const ps_quorum_t *self, ps_quorum_members_t *
     }
     if (at == members->n) {
         return psd_error_set(err, PSD_INVALID, "there is no member %" PRIu64, id);
+    }
+    if (id == self->member && change != PS_QUORUM_PROMOTE) {
+        return psd_error_set(err, PSD_INVALID,
+                             "member %" PRIu64 " leads; it must hand its lead over first", id);
     }
     if (change == PS_QUORUM_REMOVE) {
         memmove(&members->at[at], &members->at[at + 1],

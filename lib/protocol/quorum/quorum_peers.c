@@ -68,25 +68,10 @@ void ps_quorum_peers_lead(ps_quorum_peers_t *self)
     }
 }
 
-static bool has_ended(const ps_quorum_peer_t *self, uint64_t life)
-{
-    size_t n = self->n_ended < PS_QUORUM_LIVES ? self->n_ended : PS_QUORUM_LIVES;
-
-    for (size_t i = 0; i < n; i++) {
-        if (self->ended[i] == life) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool ps_quorum_peer_hear(ps_quorum_peer_t *self, uint64_t life, uint64_t number, uint64_t now_ms)
 {
-    if (life == self->life ? number <= self->number : has_ended(self, life)) {
+    if (life < self->life || (life == self->life && number <= self->number)) {
         return false;
-    }
-    if (life != self->life && self->life != 0) {
-        self->ended[self->n_ended++ % PS_QUORUM_LIVES] = self->life;
     }
     self->life = life;
     self->number = number;

@@ -16,7 +16,6 @@
 #include "protocol/quorum/quorum_message.h"
 
 #define PS_QUORUM_PEERS_MAX 64
-#define PS_QUORUM_LIVES 8   /* ended ones of a peer */
 #define PS_QUORUM_SENDS 256 /* different ms at which a leader sent to a peer */
 
 typedef struct ps_quorum_send {
@@ -28,8 +27,6 @@ typedef struct ps_quorum_peer {
     uint64_t id;
     uint64_t life;   /* 0: never heard */
     uint64_t number; /* the highest one of that life */
-    uint64_t ended[PS_QUORUM_LIVES];
-    size_t n_ended; /* counts on; the slots are used in turn */
     uint64_t heard_ms;
     /* of a leader; from its begin */
     ps_quorum_send_t sends[PS_QUORUM_SENDS];

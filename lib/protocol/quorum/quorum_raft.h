@@ -33,6 +33,7 @@ struct ps_quorum {
     uint64_t now_ms;
     uint64_t start_ms;
     uint64_t tick_ms;
+    uint64_t led_ms; /* when its leader spoke last */
     ps_quorum_cache_t cache;
     ps_quorum_peers_t peers;
     ps_quorum_effects_t effects;

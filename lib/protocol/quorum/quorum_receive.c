@@ -10,6 +10,12 @@
 
 #define REJECTED_OF_OLD UINT64_MAX /* libraft takes it for an old rejection */
 
+/* Is it of a leader, or of one that thinks so? */
+static bool leads(const ps_quorum_message_t *message)
+{
+    return message->kind == PS_QUORUM_APPEND || message->kind == PS_QUORUM_SNAPSHOT;
+}
+
 static bool is_led_by_another(const ps_quorum_t *self, const ps_quorum_message_t *message)
 {
     return self->raft.state == RAFT_LEADER && message->term == self->raft.current_term;
@@ -145,6 +151,42 @@ static int receive_old_append(ps_quorum_t *self, const ps_quorum_message_t *mess
     return receive_raft(self, message, &raft);
 }
 
+/* Libraft denies its vote while it is a stand-by by its own log. But the candidate
+ * may have promoted it, in an entry that did not arrive, and then needs the vote. */
+static int receive_vote_as(ps_quorum_t *self, const ps_quorum_message_t *message,
+                           struct raft_message *raft)
+{
+    struct raft_server *own = NULL;
+    int role = 0;
+    int rv = 0;
+
+    for (unsigned i = 0; i < self->raft.configuration.n; i++) {
+        if (self->raft.configuration.servers[i].id == self->member) {
+            own = &self->raft.configuration.servers[i];
+        }
+    }
+    if (own == NULL) {
+        return receive_raft(self, message, raft);
+    }
+    role = own->role;
+    own->role = RAFT_VOTER;
+    rv = receive_raft(self, message, raft); /* changes no members */
+    own->role = role;
+    return rv;
+}
+
+/* Libraft follows a silent leader until its own timer fires, and a stand-by for
+ * ever. */
+static void forget_leader(ps_quorum_t *self)
+{
+    if (self->raft.state == RAFT_FOLLOWER && self->raft.follower_state.current_leader.id != 0 &&
+        self->now_ms - self->led_ms >= self->raft.election_timeout) {
+        raft_free(self->raft.follower_state.current_leader.address);
+        self->raft.follower_state.current_leader.address = NULL;
+        self->raft.follower_state.current_leader.id = 0;
+    }
+}
+
 /* Who just started does not remember which leader it followed, and that leader may
  * serve reads on the word of this member still. */
 static int receive_vote(ps_quorum_t *self, const ps_quorum_message_t *message)
@@ -158,9 +200,11 @@ static int receive_vote(ps_quorum_t *self, const ps_quorum_message_t *message)
                                                  .disrupt_leader = message->depose,
                                                  .pre_vote = message->trial}};
 
-    return self->now_ms - self->start_ms < self->raft.election_timeout
-               ? 0
-               : receive_raft(self, message, &raft);
+    if (self->now_ms - self->start_ms < self->raft.election_timeout) {
+        return 0;
+    }
+    forget_leader(self);
+    return receive_vote_as(self, message, &raft);
 }
 
 /* Libraft looks at the state of a candidate also when there is none. And it does
@@ -290,11 +334,10 @@ static psd_status_t check_address(const ps_quorum_t *self, const ps_quorum_messa
 static psd_status_t check_state(const ps_quorum_t *self, const ps_quorum_message_t *message,
                                 psd_error_t *err)
 {
-    bool leads = message->kind == PS_QUORUM_APPEND || message->kind == PS_QUORUM_SNAPSHOT;
     const ps_quorum_snapshot_t *snapshot = &message->snapshot;
     uint64_t term = ps_quorum_term_of(self, snapshot->index);
 
-    if (!leads || message->term < self->raft.current_term) {
+    if (!leads(message) || message->term < self->raft.current_term) {
         return PSD_OK;
     }
     if (is_led_by_another(self, message)) {
@@ -341,5 +384,10 @@ psd_status_t ps_quorum_receive(ps_quorum_t *self, uint64_t now_ms, ps_bytes_t by
     if (message.to_life == self->life && message.term == self->raft.current_term) {
         ps_quorum_peer_note_echo(peer, message.echo);
     }
-    return ps_quorum_settle(self, dispatch(self, &message), err);
+    rc = ps_quorum_settle(self, dispatch(self, &message), err);
+    if (leads(&message) && message.term == self->raft.current_term &&
+        ps_quorum_leader(self) == message.from) {
+        self->led_ms = self->now_ms;
+    }
+    return rc;
 }
