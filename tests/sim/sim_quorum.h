@@ -161,14 +161,14 @@ uint64_t place_now(const world_t *world, size_t at);
 void place_propose(world_t *world, size_t at);
 /* Reads a key if its lease allows it. */
 void place_read(world_t *world, size_t at);
-/* May a command be answered? */
-bool place_may_answer(const place_t *self, uint64_t index);
 void place_effects(world_t *world, size_t at);
 /* The id of a member whose disk is empty. */
 uint64_t place_new_id(world_t *world, size_t at);
 
 /* ---- sim_quorum_faults.c ---- */
 
+/* May a command be answered? */
+bool place_may_answer(const place_t *self, uint64_t index);
 void faults_pass(world_t *world);
 void faults_end(world_t *world);
 

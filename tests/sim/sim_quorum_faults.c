@@ -6,6 +6,11 @@
 #include "base/alloc.h"
 #include "sim_quorum.h"
 
+bool place_may_answer(const place_t *self, uint64_t index)
+{
+    return self->db.at.index >= index;
+}
+
 /* A place that is up and believes to lead; PLACES: none. */
 static size_t find_leader(world_t *world)
 {

@@ -21,11 +21,6 @@ uint64_t place_new_id(world_t *world, size_t at)
     return ++world->next_id;
 }
 
-bool place_may_answer(const place_t *self, uint64_t index)
-{
-    return self->db.at.index >= index;
-}
-
 /* ---- state ---- */
 
 static uint64_t mix(uint64_t a, uint64_t b)

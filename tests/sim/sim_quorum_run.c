@@ -268,7 +268,7 @@ static void begin(world_t *world, uint64_t seed)
         place_t *place = &world->places[i];
 
         place->id = i + 1;
-        place->offset_ms = 1 + world_below(world, 1000000);
+        place->offset_ms = 1000 + world_below(world, 1000000);
         if (i < n) {
             place->disk.term = 1;
             place->disk.has_db = true;

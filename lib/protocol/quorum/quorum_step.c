@@ -73,14 +73,46 @@ bool ps_quorum_send(ps_quorum_t *self, uint64_t to, ps_quorum_message_t *message
            ps_quorum_effects_add(&self->effects, &effect, &bytes);
 }
 
+/* The index from which on a member may not see the log; 0: it may see it all. Who
+ * is to vote no more hears of it when that is committed: libraft lets only a voter
+ * stand for election, also where its log is the longest one. */
+static uint64_t hidden_from(const ps_quorum_t *self, uint64_t to)
+{
+    uint64_t change = self->raft.configuration_uncommitted_index;
+    ps_quorum_members_t committed;
+    ps_quorum_members_t members;
+    const ps_quorum_member_t *before = NULL;
+    const ps_quorum_member_t *now = NULL;
+
+    if (change == 0) {
+        return 0;
+    }
+    (void)ps_quorum_members_committed(self, &committed);
+    ps_quorum_current_members(self, &members);
+    before = ps_quorum_members_find(&committed, to);
+    now = ps_quorum_members_find(&members, to);
+    return before != NULL && before->role == PS_QUORUM_VOTER && now != NULL &&
+                   now->role != PS_QUORUM_VOTER
+               ? change
+               : 0;
+}
+
 /* As many messages as the bytes of the entries need. */
 static bool send_append(ps_quorum_t *self, uint64_t to, const struct raft_append_entries *args)
 {
     uint64_t index = args->prev_log_index + 1;
     uint64_t term = args->prev_log_term;
     size_t left = args->n_entries;
+    uint64_t end = hidden_from(self, to);
     bool ok = true;
 
+    if (end != 0 && index > end) {
+        index = end;
+        term = ps_quorum_term_of(self, end - 1);
+        left = 0;
+    } else if (end != 0 && left > end - index) {
+        left = (size_t)(end - index);
+    }
     do {
         ps_quorum_entry_t *entries = ps_quorum_cache_find(&self->cache, index);
         ps_quorum_message_t message = {.kind = PS_QUORUM_APPEND,

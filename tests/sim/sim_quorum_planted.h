@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Planted bugs: the linker's --wrap puts one into a program of its own. The test
+ * passes when the simulator finds it. */
+#ifndef PS_TESTS_SIM_QUORUM_PLANTED_H
+#define PS_TESTS_SIM_QUORUM_PLANTED_H
+
+#include "sim_quorum.h"
+
+#define SEEDS_MAX 3000 /* within which it must be found */
+
+static inline int quorum_planted_main(const char *bug)
+{
+    uint64_t seed = sim_quorum_search(1, SEEDS_MAX, false);
+
+    if (seed == UINT64_MAX) {
+        (void)printf("%s: not found within %d seeds\n", bug, SEEDS_MAX);
+        return 1;
+    }
+    (void)printf("%s: found by seed %llu\n", bug, (unsigned long long)seed);
+    return 0;
+}
+#endif
