@@ -334,11 +334,14 @@ static void flush_db(world_t *world, size_t at)
     uint32_t trailing = (uint32_t)world_below(world, 8);
     uint64_t index = place->flushing.at.index;
 
+    if (is_installing(place)) {
+        return; /* the old database is of no use */
+    }
     if (place->flush_ms == 0 && place->db.at.index >= place->disk.db.at.index + FLUSH_EVERY &&
         world_below(world, 40) == 0) {
         place->flushing = place->db;
         place->flush_ms = world->now + 1 + world_below(world, world->weather.disk_ms + 1);
-    } else if (place->flush_ms != 0 && place->flush_ms <= world->now && !is_installing(place)) {
+    } else if (place->flush_ms != 0 && place->flush_ms <= world->now) {
         place->flush_ms = 0;
         place->disk.db = place->flushing;
         check(world, at,
