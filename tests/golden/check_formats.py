@@ -17,6 +17,7 @@ NUMBERS = {
     "PS_NODE_FORMAT": "lib/wire/messages/formats.h",
     "PS_DISK_FORMAT": "lib/wire/messages/formats.h",
     "PS_COMMAND_VERSION": "lib/protocol/registry/command_code.h",
+    "PS_QUORUM_FORMAT": "lib/protocol/quorum/quorum_message.h",
 }
 
 
@@ -26,6 +27,8 @@ def stands_for(number, name):
         return name.startswith("message_") and not of_nodes
     if number == "PS_COMMAND_VERSION":
         return name.startswith("command_")
+    if number == "PS_QUORUM_FORMAT":
+        return name.startswith("quorum_message_")
     if number == "PS_NODE_FORMAT":
         return bool(of_nodes) or name.startswith(("record_", "node_message_"))
     return name.startswith(("record_", "storage_"))

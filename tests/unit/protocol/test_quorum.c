@@ -3,6 +3,7 @@
 #include "protocol/quorum/quorum.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 
 #include "base/alloc.h"
 
@@ -222,4 +223,180 @@ Test(quorum, three_elect_one_and_commit)
         cr_assert(has_word(i, 3, "one"));
         cr_assert_eq(ps_quorum_leader(peers[i].quorum), lead + 1);
     }
+}
+
+static size_t elect(void)
+{
+    size_t lead = N;
+
+    pass_until(now + 1000);
+    lead = leader();
+    cr_assert_lt(lead, N);
+    (void)propose(lead, "first");
+    pass_until(now + 100);
+    return lead;
+}
+
+static psd_status_t change(size_t lead, ps_quorum_change_t kind, uint64_t id, const char *node)
+{
+    uint64_t index = 0;
+    psd_status_t rc =
+        ps_quorum_propose_members(peers[lead].quorum, now, kind, id, node, &index, NULL);
+
+    take_effects(lead);
+    flush(lead);
+    return rc;
+}
+
+Test(quorum, a_fourth_joins_by_a_database_and_votes_then)
+{
+    size_t lead = elect();
+    ps_quorum_snapshot_t snapshot;
+    ps_quorum_members_t members;
+
+    open_peer(3, NULL);
+    cr_assert_eq(change(lead, PS_QUORUM_ADD, 4, "d"), PSD_OK);
+    cr_assert_eq(change(lead, PS_QUORUM_PROMOTE, 4, NULL), PSD_BUSY); /* not committed */
+    pass_until(now + 300);
+    cr_assert_eq(peers[lead].snapshot, 4);
+    cr_assert_eq(change(lead, PS_QUORUM_PROMOTE, 4, NULL), PSD_BUSY); /* not caught up */
+    snapshot = (ps_quorum_snapshot_t){.index = peers[lead].committed,
+                                      .term = ps_quorum_term(peers[lead].quorum)};
+    snapshot.members_index = ps_quorum_members(peers[lead].quorum, &snapshot.members);
+    cr_assert_eq(ps_quorum_snapshot_sent(peers[lead].quorum, now, 4, &snapshot, NULL), PSD_OK);
+    take_effects(lead);
+    settle();
+    cr_assert_eq(peers[3].installed.index, snapshot.index);
+    cr_assert_eq(peers[3].begin, snapshot.index);
+    cr_assert_eq(ps_quorum_installed(peers[3].quorum, now, NULL), PSD_OK);
+    take_effects(3);
+    (void)propose(lead, "second");
+    pass_until(now + 300);
+    cr_assert(has_word(3, peers[3].committed, "second"));
+    cr_assert_eq(change(lead, PS_QUORUM_PROMOTE, 4, NULL), PSD_OK);
+    pass_until(now + 300);
+    cr_assert_eq(ps_quorum_members_committed(peers[3].quorum, &members), peers[3].committed);
+    cr_assert_eq(ps_quorum_members_voters(&members), 4);
+}
+
+Test(quorum, a_leader_neither_demotes_nor_removes_itself)
+{
+    size_t lead = elect();
+
+    cr_assert_eq(change(lead, PS_QUORUM_DEMOTE, lead + 1, NULL), PSD_INVALID);
+    cr_assert_eq(change(lead, PS_QUORUM_REMOVE, lead + 1, NULL), PSD_INVALID);
+    cr_assert_eq(ps_quorum_transfer(peers[lead].quorum, now, (lead + 1) % 3 + 1, NULL), PSD_OK);
+    take_effects(lead);
+    settle();
+    cr_assert_eq(leader(), (lead + 1) % 3);
+    cr_assert_eq(change(lead, PS_QUORUM_ADD, 4, "d"), PSD_DENIED);
+}
+
+Test(quorum, what_a_majority_has_heard_is_what_it_answered)
+{
+    size_t lead = elect();
+    uint64_t before = now;
+
+    cr_assert_geq(ps_quorum_heard_majority_ms(peers[lead].quorum, now), now - 80);
+    for (size_t i = 0; i < 3; i++) {
+        peers[i].is_cut = i != lead;
+    }
+    pass_until(now + 150);
+    cr_assert_lt(ps_quorum_heard_majority_ms(peers[lead].quorum, now), before);
+    pass_until(now + 600);
+    cr_assert_eq(ps_quorum_heard_majority_ms(peers[lead].quorum, now), 0);
+    cr_assert_neq(ps_quorum_state(peers[lead].quorum), PS_QUORUM_LEADER);
+}
+
+static psd_status_t receive(size_t i, const ps_quorum_message_t *message)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+    psd_status_t rc = PSD_OK;
+
+    cr_assert(ps_quorum_message_encode(message, &bytes));
+    rc = ps_quorum_receive(peers[i].quorum, now, (ps_bytes_t){bytes.data, bytes.size}, NULL);
+    take_effects(i);
+    return rc;
+}
+
+static const ps_quorum_message_t vote = {.kind = PS_QUORUM_VOTE,
+                                         .from = 2,
+                                         .node = "b",
+                                         .to = 1,
+                                         .life = 9,
+                                         .number = 1,
+                                         .term = 2,
+                                         .for_term = 2,
+                                         .last_index = 2,
+                                         .last_term = 1};
+
+/* A leader may serve reads on the word that it gave before it stopped. */
+Test(quorum, a_member_does_not_vote_right_after_its_start)
+{
+    ps_quorum_message_t again = vote;
+
+    cr_assert_eq(receive(0, &vote), PSD_OK);
+    cr_assert_eq(n_queue, 0);
+    cr_assert_eq(peers[0].vote, 0);
+    now += 199;
+    again.number = 2;
+    cr_assert_eq(receive(0, &again), PSD_OK);
+    cr_assert_eq(n_queue, 0);
+    now++;
+    again.number = 3;
+    cr_assert_eq(receive(0, &again), PSD_OK);
+    cr_assert_eq(n_queue, 1);
+    cr_assert_eq(peers[0].vote, 2);
+    cr_assert_eq(receive(0, &again), PSD_OK); /* a repeat */
+    cr_assert_eq(n_queue, 1);
+    again.life = 8;
+    again.number = 4;
+    cr_assert_eq(receive(0, &again), PSD_OK); /* of an earlier life */
+    cr_assert_eq(n_queue, 1);
+}
+
+Test(quorum, who_is_not_meant_or_not_of_the_cluster_is_refused)
+{
+    ps_quorum_message_t wrong = vote;
+
+    wrong.cluster.bytes[0] = 1;
+    cr_assert_eq(receive(0, &wrong), PSD_CLUSTER);
+    wrong = vote;
+    wrong.lineage.bytes[0] = 1;
+    cr_assert_eq(receive(0, &wrong), PSD_CLUSTER);
+    wrong = vote;
+    wrong.to = 3;
+    cr_assert_eq(receive(0, &wrong), PSD_INCARNATION);
+    wrong = vote;
+    (void)snprintf(wrong.node, sizeof wrong.node, "c");
+    cr_assert_eq(receive(0, &wrong), PSD_INCARNATION);
+}
+
+Test(quorum, a_log_that_does_not_fit_is_refused_or_dropped)
+{
+    ps_quorum_entry_t entry = {.term = 1, .kind = PS_QUORUM_BARRIER};
+    PSD_AUTO(ps_quorum_destroy) ps_quorum_t *quorum = NULL;
+    ps_quorum_effect_t effect = {0};
+    ps_quorum_args_t args = {.member = 1,
+                             .node = "a",
+                             .life = 1,
+                             .election_ms = 200,
+                             .heartbeat_ms = 40,
+                             .term = 1,
+                             .snapshot = &first,
+                             .first = 4,
+                             .entries = &entry,
+                             .n_entries = 1};
+
+    cr_assert_eq(ps_quorum_new(&args, &quorum, NULL), PSD_DAMAGED); /* a gap */
+    args.first = 3;
+    entry.term = 2;
+    cr_assert_eq(ps_quorum_new(&args, &quorum, NULL), PSD_DAMAGED); /* of a later term */
+    entry.term = 1;
+    args.first = 1; /* it ends before the database does */
+    cr_assert_eq(ps_quorum_new(&args, &quorum, NULL), PSD_OK);
+    cr_assert(ps_quorum_next(quorum, &effect));
+    cr_assert_eq(effect.kind, PS_QUORUM_BEGIN);
+    cr_assert_eq(effect.index, 2);
+    cr_assert_eq(ps_quorum_last_index(quorum), 2);
 }
