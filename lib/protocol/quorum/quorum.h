@@ -77,7 +77,8 @@ typedef enum ps_quorum_effect_kind {
                               * ps_quorum_snapshot_sent */
     PS_QUORUM_INSTALL        /* snapshot: the database that was received is to be the
                               * own one. Make it so on disk, carry out the BEGIN that
-                              * follows, call ps_quorum_installed. */
+                              * follows, call ps_quorum_installed. A flush of the old
+                              * database that is under way must not end after it. */
 } ps_quorum_effect_kind_t;
 
 typedef struct ps_quorum_effect {
