@@ -3,9 +3,9 @@
  * registry_walk - a random but repeatable life of a cluster
  *
  * What     Each step plans one request that could come next: tables made and
- *          dropped, workers that join, start, finish, are lost, jobs stopped,
- *          nodes started again, drained and removed. Refusals are part of the
- *          life.
+ *          dropped, restored, their loss acknowledged, workers that join,
+ *          start, finish, are lost, jobs stopped and resumed, nodes started
+ *          again, drained and removed. Refusals are part of the life.
  */
 #ifndef PS_TESTS_REGISTRY_WALK_H
 #define PS_TESTS_REGISTRY_WALK_H
@@ -51,7 +51,11 @@ static inline psd_status_t walk_table(walk_t *self, const ps_registry_t *registr
         spec.n_partitions = 2 + 2 * (uint32_t)ps_rng_below(&self->rng, 4);
         rc = ps_init_spec_parse("normal:0,0.001", &spec.init, err);
     }
-    return rc == PSD_OK ? ps_registry_plan_table(registry, &spec, self->unix_ms, command, err) : rc;
+    if (rc == PSD_OK) {
+        rc = ps_registry_plan_table(registry, &spec, self->unix_ms, command, err);
+    }
+    command->table.restoring = command->kind == PS_COMMAND_TABLE && spec.seed % 4 == 0;
+    return rc;
 }
 
 static inline psd_status_t walk_join(walk_t *self, const ps_registry_t *registry,
@@ -165,6 +169,44 @@ static inline psd_status_t walk_work(walk_t *self, const ps_registry_t *registry
     return command->kind == 0 ? rc : PSD_OK;
 }
 
+/* A job goes on where a checkpoint has it: slices of a queue are done. */
+static inline psd_status_t walk_resume(walk_t *self, const ps_registry_t *registry,
+                                       ps_command_t *command, psd_error_t *err)
+{
+    char name[16];
+    uint32_t done[] = {1, 3};
+    const ps_work_resumed_t queue = {
+        .name = "a", .n_slices = 5, .n_epochs = 4, .epoch = 2, .done = done, .n_done = 2};
+    const ps_resume_t resume = {.job = name,
+                                .n_workers = 2,
+                                .clock = ps_rng_below(&self->rng, 50),
+                                .queues = &queue,
+                                .n_queues = 1};
+
+    (void)snprintf(name, sizeof name, "j%u", (unsigned)ps_rng_below(&self->rng, WALK_NAMES));
+    return ps_registry_plan_resume(registry, &resume, self->unix_ms, command, err);
+}
+
+/* What an operator, or a restore, does to a table. */
+static inline psd_status_t walk_mark(walk_t *self, const ps_registry_t *registry,
+                                     ps_command_t *command, psd_error_t *err)
+{
+    uint32_t of = (uint32_t)ps_rng_below(&self->rng, WALK_NAMES);
+    const ps_table_t *table = NULL;
+    char name[16];
+
+    (void)snprintf(name, sizeof name, "t%u", (unsigned)of);
+    table = ps_registry_table(registry, name);
+    if (of == 0) {
+        *command = ps_registry_plan_note(registry, self->unix_ms, "a note");
+        return PSD_OK;
+    }
+    if (table != NULL && table->restoring) {
+        return ps_registry_plan_restored(registry, table->id, self->unix_ms, command, err);
+    }
+    return ps_registry_plan_ack(registry, name, self->unix_ms, command, err);
+}
+
 /* Plans the next step. Refusals are returned; command->kind is 0 when there is
  * nothing to do. */
 static inline psd_status_t walk_plan(walk_t *self, const ps_registry_t *registry,
@@ -193,6 +235,12 @@ static inline psd_status_t walk_plan(walk_t *self, const ps_registry_t *registry
     }
     if (dice == 10) {
         return ps_registry_plan_loss(registry, self->unix_ms, command, err);
+    }
+    if (dice < 13) {
+        return walk_resume(self, registry, command, err);
+    }
+    if (dice < 16) {
+        return walk_mark(self, registry, command, err);
     }
     if (dice < 30) {
         return walk_table(self, registry, command, err);

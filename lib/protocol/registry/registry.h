@@ -416,6 +416,13 @@ const char *ps_registry_job_state(const ps_registry_t *self, uint32_t job);
  * clock of its last heartbeat; 0: no clock. false: no sign yet. */
 bool ps_registry_last_seen(const ps_registry_t *self, uint32_t job, uint32_t worker,
                            uint64_t *ret_seen_ms, uint64_t *ret_clock);
+/*
+ * A sum over all rows: of all fields of registry_fields.def, whatever came from
+ * a plan, bytes or SQLite, and of nothing else. Two members of a quorum that
+ * have applied the same commands have the same one. The rows' XXH3 are added,
+ * so their order does not matter. 0: no memory to compute it.
+ */
+uint64_t ps_registry_hash(const ps_registry_t *self);
 /* What remains on a node: a drain is done when n_copies is 0. */
 typedef struct ps_node_left {
     uint32_t n_copies;

@@ -298,7 +298,6 @@ psd_status_t ps_registry_plan_node(const ps_registry_t *self, const ps_node_t *n
     if (rc != PSD_OK) {
         return rc;
     }
-    command.node.up = true;
     command.node.draining = known != NULL && known->draining;
     command.epoch = ps_registry_next_epoch(self);
     print_start(node, known == NULL, &losses, command.text, sizeof command.text);
@@ -349,6 +348,7 @@ psd_status_t ps_command_apply_node(ps_registry_t *self, const ps_command_t *comm
     node.last_seen_ms = self->journal->now_ms;
     node.started_ms = self->journal->now_ms;
     node.started_unix_ms = command->unix_ms;
+    node.up = true;
     node.suspect = false;
     if (known == NULL) {
         if (node.id == 0) {

@@ -246,3 +246,74 @@ psd_status_t ps_registry_rows(const ps_registry_t *self, const ps_row_sink_t *si
     }
     return rc;
 }
+
+/* All that depends on a queue. */
+static psd_status_t give_work(const ps_job_entry_t *entry, const ps_row_sink_t *sink,
+                              uint32_t number, psd_error_t *err)
+{
+    const ps_queue_t *queue = ps_job_queue(entry, number);
+    uint64_t keys[4] = {entry->job.id, number};
+    psd_status_t rc = give_queue(entry, sink, keys, err);
+
+    for (uint32_t i = 0; i < queue->n_slices && rc == PSD_OK; i++) {
+        keys[2] = i;
+        rc = give_done(entry, sink, keys, err);
+    }
+    for (size_t i = 0; i < queue->n_holds && rc == PSD_OK; i++) {
+        keys[2] = queue->holds[i].session;
+        keys[3] = queue->holds[i].ask;
+        rc = give_given(entry, sink, keys, err);
+    }
+    return rc;
+}
+
+static psd_status_t give_whole_job(const ps_registry_t *self, const ps_job_entry_t *entry,
+                                   const ps_row_sink_t *sink, psd_error_t *err)
+{
+    uint64_t keys[4] = {entry->job.id};
+    psd_status_t rc = give_job(self, sink, keys, err);
+
+    for (size_t i = 0; i < entry->job.n_workers && rc == PSD_OK; i++) {
+        keys[1] = entry->job.workers[i].worker;
+        rc = give_worker(entry, sink, keys, err);
+    }
+    if (rc == PSD_OK) {
+        rc = give_job_tables(entry, sink, keys, err);
+    }
+    for (uint32_t i = 1; i <= entry->n_queues && rc == PSD_OK; i++) {
+        rc = give_work(entry, sink, i, err);
+    }
+    return rc;
+}
+
+static psd_status_t give_whole_table(const ps_registry_t *self, const ps_table_t *table,
+                                     const ps_row_sink_t *sink, psd_error_t *err)
+{
+    uint64_t keys[4] = {table->id};
+    psd_status_t rc = give_table(self, sink, keys, err);
+
+    for (uint32_t i = 0; i < table->spec.n_partitions && rc == PSD_OK; i++) {
+        keys[1] = i;
+        rc = give_partition(self, sink, keys, err);
+    }
+    return rc;
+}
+
+psd_status_t ps_registry_all_rows(const ps_registry_t *self, const ps_row_sink_t *sink,
+                                  psd_error_t *err)
+{
+    psd_status_t rc = self->has_cluster ? give_cluster(self, sink, err) : PSD_OK;
+
+    for (size_t i = 0; i < self->n_nodes && rc == PSD_OK; i++) {
+        const uint64_t keys[4] = {self->nodes[i].id};
+
+        rc = give_node(self, sink, keys, err);
+    }
+    for (size_t i = 0; i < self->n_tables && rc == PSD_OK; i++) {
+        rc = give_whole_table(self, &self->tables[i], sink, err);
+    }
+    for (size_t i = 0; i < self->n_jobs && rc == PSD_OK; i++) {
+        rc = give_whole_job(self, &self->jobs[i], sink, err);
+    }
+    return rc;
+}

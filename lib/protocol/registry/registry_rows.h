@@ -87,6 +87,10 @@ typedef struct ps_row_sink {
  * Errors: the sink's. */
 PSD_MUST_CHECK psd_status_t ps_registry_rows(const ps_registry_t *self, const ps_row_sink_t *sink,
                                              psd_error_t *err);
+/* Gives the sink every row of the state. `cut` is called too; a sink that counts
+ * rows may ignore it. Errors: the sink's. */
+PSD_MUST_CHECK psd_status_t ps_registry_all_rows(const ps_registry_t *self,
+                                                 const ps_row_sink_t *sink, psd_error_t *err);
 /* The incarnation of a node by its id; 0: there is none. */
 uint64_t ps_registry_incarnation(const ps_registry_t *self, uint32_t node_id);
 #endif

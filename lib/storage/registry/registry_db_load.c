@@ -126,7 +126,12 @@ static psd_status_t take_node(const load_t *load, const ps_query_t *query, row_t
     psd_status_t rc = each(load, PS_ROW_SHARD, row->node.id, 0, take_shard, &command.node, err);
 
     (void)into;
-    return rc == PSD_OK ? apply(load, query, &command, err) : rc;
+    if (rc == PSD_OK) {
+        rc = apply(load, query, &command, err);
+    }
+    /* It has not been heard since. */
+    ps_registry_set_node_up(load->registry, command.node.incarnation, false, load->now_ms);
+    return rc;
 }
 
 /* A table whose partitions and copies are read. */

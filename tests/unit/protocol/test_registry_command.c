@@ -54,13 +54,41 @@ Test(registry_command, from_bytes_it_does_the_same)
             cr_assert(ps_command_encode(&step, &bytes));
             cr_assert_eq(ps_command_decode(bytes_of(&bytes), &copy, err), PSD_OK, "%s",
                          psd_error_text(err));
-            cr_assert_eq(ps_registry_apply(first, &step, 1, err), PSD_OK);
-            cr_assert_eq(ps_registry_apply(second, &copy, 2, err), PSD_OK, "%s",
-                         psd_error_text(err));
+            cr_assert_eq(ps_registry_apply(first, &step, 1000 + (uint64_t)i, err), PSD_OK);
+            cr_assert_eq(ps_registry_apply(second, &copy, 70000 + 3 * (uint64_t)i, err), PSD_OK,
+                         "%s", psd_error_text(err));
+            cr_assert_neq(ps_registry_hash(first), 0);
+            cr_assert_eq(ps_registry_hash(first), ps_registry_hash(second), "%s", step.text);
         }
         a = fixture_dump(first);
         b = fixture_dump(second);
         cr_assert_str_eq(a, b);
+    }
+}
+
+/* Whatever changes is in the sum. */
+Test(registry_command, no_change_leaves_the_hash)
+{
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = new_registry();
+    walk_t walk = {.rng = {5}};
+
+    for (int i = 0; i < 600; i++) {
+        PSD_AUTO(ps_command_done) ps_command_t step = {0};
+        PSD_AUTO(ps_free_at) char *before = fixture_dump(registry);
+        PSD_AUTO(ps_free_at) char *after = NULL;
+        uint64_t hash = ps_registry_hash(registry);
+
+        if (walk_plan(&walk, registry, &step, NULL) != PSD_OK || step.kind == 0) {
+            continue;
+        }
+        cr_assert_eq(ps_registry_try(registry, &step, 1, err), PSD_OK);
+        after = fixture_dump(registry);
+        cr_assert_eq(ps_registry_hash(registry) == hash,
+                     step.kind != PS_COMMAND_SESSIONS && strcmp(before, after) == 0, "%s",
+                     step.text);
+        ps_registry_undo(registry);
+        cr_assert_eq(ps_registry_hash(registry), hash, "%s", step.text);
+        cr_assert_eq(ps_registry_apply(registry, &step, 1, err), PSD_OK);
     }
 }
 

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "protocol/registry/command_code.h"
+
 #define CALM_ROUNDS 400
 #define CALM_QUIET 30 /* rounds in which nothing is decided: it is calm */
 
@@ -40,6 +42,23 @@ static ps_registry_t *new_registry(void)
     return registry;
 }
 
+/* Another member applies the same bytes, at another time, and has heard no
+ * node: what it would store must be the same. */
+static void follow(world_t *self, const ps_command_t *command)
+{
+    PSD_AUTO(ps_command_done) ps_command_t copy = {0};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+
+    need(ps_command_encode(command, &bytes) &&
+             ps_command_decode((ps_bytes_t){bytes.data, bytes.size}, &copy, NULL) == PSD_OK,
+         "no bytes of a command");
+    if (ps_registry_apply(self->follower, &copy, 5 * self->now_ms, NULL) != PSD_OK) {
+        world_blame(self, "a command's bytes do not fit", 0, 0);
+    } else if (ps_registry_hash(self->follower) != ps_registry_hash(self->registry)) {
+        world_blame(self, "from bytes it does something else", 0, 0);
+    }
+}
+
 /* Stored, applied; the command moves into the log. */
 static void commit(world_t *self, ps_command_t *command)
 {
@@ -55,6 +74,7 @@ static void commit(world_t *self, ps_command_t *command)
         ps_command_done(command);
         return;
     }
+    follow(self, command);
     need(ps_grow(&self->log, &self->max_log, self->n_log + 1, sizeof *self->log), "no memory");
     self->log[self->n_log++] = *command;
     *command = (ps_command_t){0};
@@ -243,6 +263,7 @@ void world_make(world_t *self, uint64_t seed)
 
     *self = (world_t){.seed = seed, .rng = {seed}, .now_ms = 1000};
     self->registry = new_registry();
+    self->follower = new_registry();
     need(ps_registry_plan_cluster(self->registry, "psd", &uuid, 1, &command, NULL) == PSD_OK,
          "no cluster");
     commit(self, &command);
@@ -273,6 +294,7 @@ void world_make(world_t *self, uint64_t seed)
 void world_done(world_t *self)
 {
     ps_registry_destroy(&self->registry);
+    ps_registry_destroy(&self->follower);
     for (size_t i = 0; i < self->n_log; i++) {
         ps_command_done(&self->log[i]);
     }

@@ -219,6 +219,7 @@ Test(registry_db, a_load_is_the_state_at_any_time)
                 PSD_AUTO(ps_free_at) char *b = fixture_dump(loaded);
 
                 cr_assert_str_eq(a, b);
+                cr_assert_eq(ps_registry_hash(registry), ps_registry_hash(loaded));
             }
         }
     }
