@@ -29,7 +29,7 @@ psd_status_t ps_commit(ps_registry_db_t *db, ps_registry_t *registry, const ps_c
     if (rc != PSD_OK) {
         return rc;
     }
-    rc = ps_registry_db_store(db, registry, command, err);
+    rc = ps_registry_db_store(db, registry, command, ps_registry_db_next(db), err);
     if (rc != PSD_OK) {
         ps_registry_undo(registry);
         return rc;

@@ -69,7 +69,7 @@ static bool open_psd(psd_t *self, const char *dir)
 static psd_status_t store_in(void *context, const ps_registry_t *registry,
                              const ps_command_t *command, psd_error_t *error)
 {
-    return ps_registry_db_store(context, registry, command, error);
+    return ps_registry_db_store(context, registry, command, ps_registry_db_next(context), error);
 }
 
 static bool do_planned(psd_t *self, psd_status_t planned, ps_command_t *command)

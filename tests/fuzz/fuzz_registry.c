@@ -168,7 +168,7 @@ static const char *const words[] = {
 static psd_status_t store_in(void *context, const ps_registry_t *registry,
                              const ps_command_t *command, psd_error_t *err)
 {
-    return ps_registry_db_store(context, registry, command, err);
+    return ps_registry_db_store(context, registry, command, ps_registry_db_next(context), err);
 }
 
 static ps_registry_t *new_registry(void)

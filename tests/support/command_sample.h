@@ -148,7 +148,12 @@ static inline void sample_holds(ps_work_t *work)
 /* The caller's (ps_command_done). */
 static inline ps_command_t command_sample(ps_command_kind_t kind)
 {
-    ps_command_t command = {.kind = kind, .unix_ms = 1700000000000, .epoch = 42};
+    ps_command_t command = {.kind = kind,
+                            .unix_ms = 1700000000000,
+                            .epoch = 42,
+                            .session = 31,
+                            .request = UINT64_C(0x8000000000000020),
+                            .detail = 33};
 
     sample_text(command.text, sizeof command.text, "what happened");
     switch (kind) {
@@ -158,6 +163,8 @@ static inline ps_command_t command_sample(ps_command_kind_t kind)
         command.cluster.sessions = 1000;
         command.cluster.last_table = 28;
         command.cluster.last_job = 29;
+        command.cluster.lineage = sample_id(0x40);
+        command.cluster.sm_version = 1;
         break;
     case PS_COMMAND_NODE:
         sample_node(&command);
@@ -192,6 +199,10 @@ static inline ps_command_t command_sample(ps_command_kind_t kind)
         sample_text(command.name, sizeof command.name, "n1");
         command.number = PS_NODE_REMOVED;
         sample_changes(&command);
+        break;
+    case PS_COMMAND_TERM:
+        command.number = 3;
+        command.member = UINT64_C(0x7000000000000009);
         break;
     case PS_COMMAND_SESSIONS:
     case PS_COMMAND_DROP:

@@ -35,7 +35,7 @@ static inline void drop_temp(void)
 static inline psd_status_t store_in(void *context, const ps_registry_t *registry,
                                     const ps_command_t *command, psd_error_t *error)
 {
-    return ps_registry_db_store(context, registry, command, error);
+    return ps_registry_db_store(context, registry, command, ps_registry_db_next(context), error);
 }
 
 static inline ps_registry_db_t *open_db(void)

@@ -212,6 +212,22 @@ static inline bool fixture_dump_job(const ps_registry_t *self, const ps_job_t *j
     return ok && ps_buffer_append(text, "\n", 1);
 }
 
+static inline bool fixture_dump_outcomes(const ps_registry_t *self, ps_buffer_t *text)
+{
+    bool ok = true;
+
+    for (uint64_t id = 1; ok && id <= self->n_outcomes; id++) {
+        const ps_outcome_t *outcome = ps_registry_outcome(self, id);
+
+        ok = outcome == NULL || ps_buffer_print(text,
+                                                "outcome %" PRIu64 " of %" PRIu64 ".%" PRIu64
+                                                ": %u made %" PRIu64 " with %" PRIu64 "\n",
+                                                id, outcome->session, outcome->request,
+                                                outcome->kind, outcome->number, outcome->detail);
+    }
+    return ok;
+}
+
 /* The stored part of a state as text; the caller frees it (ps_free). NULL
  * when there is no memory. It leaves out `up`, which is not stored. */
 static inline char *fixture_dump(const ps_registry_t *self)
@@ -220,13 +236,16 @@ static inline char *fixture_dump(const ps_registry_t *self)
     ps_id_t uuid = {{0}};
     char uuid_text[PS_ID_TEXT_SIZE];
     char secret[PS_ID_TEXT_SIZE];
+    char lineage[PS_ID_TEXT_SIZE];
     const char *cluster = ps_registry_cluster(self, &uuid);
     bool ok = true;
 
     ps_id_format(&uuid, uuid_text);
-    ok = ps_buffer_print(&text, "cluster %s %s epoch %" PRIu64 " last table %u job %u\n",
-                         cluster == NULL ? "-" : cluster, uuid_text, ps_registry_epoch(self),
-                         self->cluster.last_table, self->cluster.last_job);
+    ps_id_format(ps_registry_lineage(self), lineage);
+    ok = ps_buffer_print(
+        &text, "cluster %s %s lineage %s machine %u epoch %" PRIu64 " last table %u job %u\n",
+        cluster == NULL ? "-" : cluster, uuid_text, lineage, self->cluster.sm_version,
+        ps_registry_epoch(self), self->cluster.last_table, self->cluster.last_job);
     for (size_t i = 0; i < ps_registry_n_nodes(self); i++) {
         const ps_node_t *node = ps_registry_node_at(self, i);
 
@@ -248,7 +267,7 @@ static inline char *fixture_dump(const ps_registry_t *self)
     for (size_t i = 0; i < ps_registry_n_jobs(self); i++) {
         ok = ok && fixture_dump_job(self, ps_registry_job_at(self, i), &text);
     }
-    ok = ok && ps_buffer_append(&text, "", 1);
+    ok = ok && fixture_dump_outcomes(self, &text) && ps_buffer_append(&text, "", 1);
     if (!ok) {
         ps_buffer_done(&text);
         return NULL;

@@ -21,6 +21,7 @@ typedef struct walk {
     ps_rng_t rng;
     uint64_t unix_ms;
     uint64_t incarnations; /* given so far */
+    uint64_t terms;        /* that have begun */
 } walk_t;
 
 static inline psd_status_t walk_table(walk_t *self, const ps_registry_t *registry,
@@ -207,10 +208,8 @@ static inline psd_status_t walk_mark(walk_t *self, const ps_registry_t *registry
     return ps_registry_plan_ack(registry, name, self->unix_ms, command, err);
 }
 
-/* Plans the next step. Refusals are returned; command->kind is 0 when there is
- * nothing to do. */
-static inline psd_status_t walk_plan(walk_t *self, const ps_registry_t *registry,
-                                     ps_command_t *command, psd_error_t *err)
+static inline psd_status_t walk_any(walk_t *self, const ps_registry_t *registry,
+                                    ps_command_t *command, psd_error_t *err)
 {
     uint64_t dice = ps_rng_below(&self->rng, 100);
     ps_id_t uuid = fixture_uuid();
@@ -222,6 +221,10 @@ static inline psd_status_t walk_plan(walk_t *self, const ps_registry_t *registry
     }
     if (ps_registry_n_nodes(registry) == 0 || dice < 6) {
         return walk_node(self, registry, command, err);
+    }
+    if (dice == 6 && ps_rng_below(&self->rng, 4) == 0) {
+        return ps_registry_plan_term(registry, ++self->terms, 1 + ps_rng_below(&self->rng, 3),
+                                     self->unix_ms, command, err);
     }
     if (dice < 8) {
         return ps_registry_plan_sessions(registry, 10, self->unix_ms, command, err);
@@ -247,5 +250,20 @@ static inline psd_status_t walk_plan(walk_t *self, const ps_registry_t *registry
     }
     return dice < 60 ? walk_join(self, registry, command, err)
                      : walk_worker(self, registry, command, err);
+}
+
+/* Plans the next step, some for a client's request. Refusals are returned;
+ * command->kind is 0 when there is nothing to do. */
+static inline psd_status_t walk_plan(walk_t *self, const ps_registry_t *registry,
+                                     ps_command_t *command, psd_error_t *err)
+{
+    psd_status_t rc = walk_any(self, registry, command, err);
+
+    if (rc == PSD_OK && command->kind != 0 && self->unix_ms % 3 == 0) {
+        command->session = 1 + self->unix_ms % 5;
+        command->request = self->unix_ms;
+        command->detail = self->unix_ms / 2;
+    }
+    return rc;
 }
 #endif

@@ -36,9 +36,12 @@ static const ps_field_t resumed_fields[] = {
         PS_LIST_ROW(ps_work_resumed_t, slice, done, done, n_done, PS_WORK_SLICES_MAX)};
 PS_FIELD_SHAPE(resumed, ps_work_resumed_t)
 
-static const ps_field_t head_fields[] = {PS_FIELD_ROW(ps_command_t, U64, unix_ms, unix_ms)
-                                             PS_FIELD_ROW(ps_command_t, U64, epoch, epoch)
-                                                 PS_FIELD_ROW(ps_command_t, TEXT, text, text)};
+static const ps_field_t head_fields[] = {
+    PS_FIELD_ROW(ps_command_t, U64, unix_ms, unix_ms) PS_FIELD_ROW(ps_command_t, U64, epoch, epoch)
+        PS_FIELD_ROW(ps_command_t, U64, session, session)
+            PS_FIELD_ROW(ps_command_t, U64, request, request)
+                PS_FIELD_ROW(ps_command_t, U64, detail, detail)
+                    PS_FIELD_ROW(ps_command_t, TEXT, text, text)};
 PS_FIELD_SHAPE(head, ps_command_t)
 
 /* The first row is of no command: one of them has no fields. */

@@ -13,7 +13,7 @@
 
 #include "protocol/registry/registry.h"
 
-#define PS_COMMAND_VERSION 1
+#define PS_COMMAND_VERSION 2
 
 /* "node", … in the history; "?" when it is not a kind. */
 const char *ps_command_name(ps_command_kind_t kind);

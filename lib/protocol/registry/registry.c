@@ -75,6 +75,7 @@ void ps_registry_destroy(ps_registry_t **self_p)
     ps_free(self->nodes);
     ps_free(self->tables);
     ps_free(self->jobs);
+    ps_free(self->outcomes);
     ps_journal_destroy(&self->journal);
     ps_free(self);
     *self_p = NULL;
@@ -105,6 +106,10 @@ static psd_status_t check(const ps_registry_t *self, const ps_command_t *command
         return psd_error_set(err, PSD_DAMAGED, "the epoch is %llu; a command has epoch %llu",
                              (unsigned long long)self->epoch, (unsigned long long)command->epoch);
     }
+    if (command->session > PS_STORED_MAX) {
+        return psd_error_set(err, PSD_DAMAGED, "a command answers session %llu",
+                             (unsigned long long)command->session);
+    }
     rc = rules[command->kind].check(self, command, NULL);
     if (rc == PSD_OK) {
         return rc;
@@ -121,14 +126,22 @@ psd_status_t ps_registry_try(ps_registry_t *self, const ps_command_t *command, u
                              psd_error_t *err)
 {
     psd_status_t rc = check(self, command, err);
+    uint64_t number = 0;
 
+    if (rc == PSD_OK && command->session != 0) {
+        rc = ps_registry_hold_outcomes(self, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_journal_begin(self, now_ms, err);
     }
     if (rc != PSD_OK) {
         return rc;
     }
+    number = ps_registry_number_of(self, command);
     rc = rules[command->kind].apply(self, command, err);
+    if (rc == PSD_OK) {
+        rc = ps_registry_note_outcome(self, command, number, err);
+    }
     if (rc == PSD_OK && self->journal->cut_short) {
         rc = psd_error_set(err, PSD_NOMEM, "no memory for a command");
     }

@@ -39,6 +39,8 @@
 
 #define PS_NODE_SHARDS_MAX 1024
 #define PS_JOBS_ENDED_MAX 256 /* ended jobs that are kept */
+#define PS_OUTCOMES_KEPT 4096 /* of requests, for their repetitions */
+#define PS_SM_VERSION 1       /* what this psd applies; the state has what the cluster agreed on */
 
 typedef struct ps_registry ps_registry_t;
 
@@ -52,6 +54,8 @@ typedef struct ps_cluster {
     uint32_t last_table; /* highest ids ever given */
     uint32_t last_job;
     uint64_t created_unix_ms;
+    ps_id_t lineage;     /* of its history: the uuid at first, another one after a restore */
+    uint32_t sm_version; /* of what commands mean, up to PS_SM_VERSION */
 } ps_cluster_t;
 
 typedef struct ps_node {
@@ -144,10 +148,14 @@ typedef struct ps_command {
     ps_command_kind_t kind;
     uint64_t unix_ms;
     uint64_t epoch;             /* the map's epoch after this command */
+    uint64_t session;           /* whose request it answers … */
+    uint64_t request;           /* … and the request's id; 0, 0: no client's */
+    uint64_t detail;            /* for the outcome, by the one who knows the request */
     char text[256];             /* for people: "worker 2 of job lr was lost" */
     ps_cluster_t cluster;       /* its creation is unix_ms */
     char name[PS_NAME_MAX + 1]; /* of the node, table or queue */
-    uint64_t number;            /* sessions stored so far; id of a table; ps_node_state_t */
+    uint64_t number;            /* sessions stored so far; id of a table; ps_node_state_t; term */
+    uint64_t member;            /* that leads in the term */
     ps_node_t node;             /* owned */
     ps_change_t *changes;       /* owned; ascending by table and partition */
     size_t n_changes;
@@ -166,6 +174,17 @@ typedef struct ps_command {
 
 /* Frees its contents and zeroes it; fits PSD_AUTO. */
 void ps_command_done(ps_command_t *self);
+
+/* What one command did for a client's request. It is part of the state, so a
+ * request that is repeated is not done again, whoever answers it. */
+typedef struct ps_outcome {
+    uint64_t id;      /* 1, 2, 3 …; the last PS_OUTCOMES_KEPT are kept */
+    uint64_t session; /* > 0 */
+    uint64_t request; /* its id, of the session */
+    uint32_t kind;    /* ps_command_kind_t */
+    uint64_t number;  /* id of the table, job or node, number of the queue; 0: of none */
+    uint64_t detail;  /* of the command */
+} ps_outcome_t;
 
 typedef struct ps_registry_args {
     uint32_t default_partitions; /* row slices of a table whose request names none */
@@ -276,6 +295,16 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_node_state(const ps_registry_t *sel
  * and apply it repeatedly until kind is 0. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_loss(const ps_registry_t *self, uint64_t unix_ms,
                                                   ps_command_t *ret_command, psd_error_t *err);
+/*
+ * The first command of a member that leads. It makes all earlier ones committed.
+ * No session number that another leader may have given is given again. Tables
+ * whose restore the earlier leader did not finish are dropped. Nothing is known
+ * any more about who lives, as after a load. Errors: PSD_INVALID term or member
+ * is 0, or above INT64_MAX.
+ */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_term(const ps_registry_t *self, uint64_t term,
+                                                  uint64_t member, uint64_t unix_ms,
+                                                  ps_command_t *ret_command, psd_error_t *err);
 /* If fewer than half of n stored sessions are left: a command for n more. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_sessions(const ps_registry_t *self, uint32_t n,
                                                       uint64_t unix_ms, ps_command_t *ret_command,
@@ -381,6 +410,12 @@ uint64_t ps_registry_old_sessions(const ps_registry_t *self);
  * none. */
 const char *ps_registry_cluster(const ps_registry_t *self, ps_id_t *ret_uuid);
 uint64_t ps_registry_epoch(const ps_registry_t *self);
+/* All zeroes while there is no cluster. */
+const ps_id_t *ps_registry_lineage(const ps_registry_t *self);
+/* The newest outcome of a request; NULL when it changed nothing, or too many
+ * requests have come since. */
+const ps_outcome_t *ps_registry_answer(const ps_registry_t *self, uint64_t session,
+                                       uint64_t request);
 size_t ps_registry_n_nodes(const ps_registry_t *self);
 const ps_node_t *ps_registry_node_at(const ps_registry_t *self, size_t i);
 const ps_node_t *ps_registry_node(const ps_registry_t *self, const char *name);

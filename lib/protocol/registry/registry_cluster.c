@@ -28,6 +28,8 @@ psd_status_t ps_registry_plan_cluster(const ps_registry_t *self, const char *nam
     }
     memcpy(command.cluster.name, name, strlen(name) + 1);
     command.cluster.uuid = *uuid;
+    command.cluster.lineage = *uuid;
+    command.cluster.sm_version = PS_SM_VERSION;
     (void)snprintf(command.text, sizeof command.text, "cluster %s was made", name);
     *ret_command = command;
     return PSD_OK;
@@ -47,6 +49,12 @@ psd_status_t ps_command_check_cluster(const ps_registry_t *self, const ps_comman
     }
     if (ps_id_is_zero(&command->cluster.uuid)) {
         return psd_error_set(err, PSD_DAMAGED, "the cluster's UUID is 0");
+    }
+    if (ps_id_is_zero(&command->cluster.lineage) || command->cluster.sm_version < 1 ||
+        command->cluster.sm_version > PS_SM_VERSION) {
+        return psd_error_set(err, PSD_DAMAGED,
+                             "the cluster has no lineage, or sm_version %u; this psd knows 1..%d",
+                             command->cluster.sm_version, PS_SM_VERSION);
     }
     if (command->cluster.sessions > PS_STORED_MAX) {
         return psd_error_set(err, PSD_DAMAGED, "sessions are out of range");

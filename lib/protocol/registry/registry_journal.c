@@ -15,6 +15,7 @@ void ps_journal_destroy(struct ps_registry_journal **self_p)
     if (self != NULL) {
         ps_free(self->touches);
         ps_free(self->saved);
+        ps_free(self->tables_out);
         ps_buffer_done(&self->old);
     }
     ps_free(self);
@@ -90,7 +91,10 @@ void ps_registry_keep(ps_registry_t *self)
     struct ps_registry_journal *journal = self->journal;
 
     ps_node_done(&journal->node_out);
-    ps_table_done(&journal->table_out);
+    for (size_t i = 0; i < journal->n_tables_out; i++) {
+        ps_table_done(&journal->tables_out[i]);
+    }
+    journal->n_tables_out = 0;
     ps_job_entry_done(&journal->job_out);
     ps_job_entry_done(&journal->job_forgotten);
     journal->node_in = (ps_node_t){0}; /* they are the state's */
@@ -115,7 +119,7 @@ void ps_registry_undo(ps_registry_t *self)
     ps_job_entry_done(&journal->job_in);
     ps_queue_done(&journal->queue_in);
     journal->node_out = (ps_node_t){0}; /* they are the state's again */
-    journal->table_out = (ps_table_t){0};
+    journal->n_tables_out = 0;
     journal->job_out = (ps_job_entry_t){0};
     journal->job_forgotten = (ps_job_entry_t){0};
 }

@@ -49,7 +49,9 @@ struct ps_registry_journal {
     ps_node_t node_in;
     ps_node_t node_out;
     ps_table_t table_in;
-    ps_table_t table_out;
+    ps_table_t *tables_out; /* owned, and each while the command is on trial */
+    size_t n_tables_out;
+    size_t max_tables_out;
     ps_job_entry_t job_in;
     ps_job_entry_t job_out;
     ps_job_entry_t job_forgotten;

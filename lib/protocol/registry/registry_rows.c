@@ -218,6 +218,15 @@ static psd_status_t give_of_job(const ps_registry_t *self, const ps_row_sink_t *
     }
 }
 
+static psd_status_t give_answer(const ps_registry_t *self, const ps_row_sink_t *sink,
+                                const uint64_t *keys, psd_error_t *err)
+{
+    const ps_outcome_t *outcome = ps_registry_outcome(self, keys[0]);
+
+    return outcome == NULL ? cut(sink, PS_ROW_ANSWER, keys, err)
+                           : put(sink, PS_ROW_ANSWER, outcome, err);
+}
+
 static psd_status_t give(const ps_registry_t *self, const ps_row_sink_t *sink,
                          const ps_touch_t *touch, psd_error_t *err)
 {
@@ -230,6 +239,8 @@ static psd_status_t give(const ps_registry_t *self, const ps_row_sink_t *sink,
         return give_partition(self, sink, touch->keys, err);
     case PS_ROW_JOB:
         return give_job(self, sink, touch->keys, err);
+    case PS_ROW_ANSWER:
+        return give_answer(self, sink, touch->keys, err);
     default:
         return give_of_job(self, sink, touch, err);
     }
@@ -314,6 +325,11 @@ psd_status_t ps_registry_all_rows(const ps_registry_t *self, const ps_row_sink_t
     }
     for (size_t i = 0; i < self->n_jobs && rc == PSD_OK; i++) {
         rc = give_whole_job(self, &self->jobs[i], sink, err);
+    }
+    for (uint64_t n = 0; n < PS_OUTCOMES_KEPT && n < self->n_outcomes && rc == PSD_OK; n++) {
+        const uint64_t keys[4] = {self->n_outcomes - n};
+
+        rc = give_answer(self, sink, keys, err);
     }
     return rc;
 }

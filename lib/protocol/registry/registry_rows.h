@@ -91,6 +91,10 @@ PSD_MUST_CHECK psd_status_t ps_registry_rows(const ps_registry_t *self, const ps
  * rows may ignore it. Errors: the sink's. */
 PSD_MUST_CHECK psd_status_t ps_registry_all_rows(const ps_registry_t *self,
                                                  const ps_row_sink_t *sink, psd_error_t *err);
+/* An outcome that was stored, at a load, in order. Errors: PSD_DAMAGED it is out of
+ * order, or of no command; PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_registry_load_outcome(ps_registry_t *self,
+                                                     const ps_outcome_t *outcome, psd_error_t *err);
 /* The incarnation of a node by its id; 0: there is none. */
 uint64_t ps_registry_incarnation(const ps_registry_t *self, uint32_t node_id);
 #endif

@@ -89,6 +89,8 @@ struct ps_registry {
     ps_job_entry_t *jobs; /* owned */
     size_t n_jobs;
     size_t max_jobs;
+    ps_outcome_t *outcomes; /* owned; a ring of PS_OUTCOMES_KEPT, by their ids; NULL: none yet */
+    uint64_t n_outcomes;    /* ever; the id of the last */
 };
 
 /* Frees its contents and zeroes it. */
@@ -125,6 +127,18 @@ ps_command_t ps_registry_command(const ps_registry_t *self, ps_command_kind_t ki
 PSD_MUST_CHECK psd_status_t ps_registry_check_name(const char *name, const char *what,
                                                    psd_error_t *err);
 
+/* registry_outcome.c: makes room for outcomes before the first one. Errors:
+ * PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_registry_hold_outcomes(ps_registry_t *self, psd_error_t *err);
+/* What the command will have made or changed; call it before. */
+uint64_t ps_registry_number_of(const ps_registry_t *self, const ps_command_t *command);
+/* Adds the outcome of a command, if it answers a request. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_registry_note_outcome(ps_registry_t *self,
+                                                     const ps_command_t *command, uint64_t number,
+                                                     psd_error_t *err);
+/* By its id; NULL when it is not kept. */
+const ps_outcome_t *ps_registry_outcome(const ps_registry_t *self, uint64_t id);
+
 /* registry_copies.c: copies in commands. Errors: PSD_DAMAGED. */
 PSD_MUST_CHECK psd_status_t ps_registry_check_copies(const ps_registry_t *self,
                                                      const ps_command_t *command, psd_error_t *err);
@@ -137,6 +151,10 @@ PSD_MUST_CHECK psd_status_t ps_registry_check_changes(const ps_registry_t *self,
  */
 PSD_MUST_CHECK psd_status_t ps_registry_settle_copies(ps_registry_t *self, const ps_table_t *from,
                                                       ps_table_t *table, psd_error_t *err);
+/* registry_table.c: takes a table that exists out of the state. Errors:
+ * PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_registry_drop_table(ps_registry_t *self, uint32_t id,
+                                                   psd_error_t *err);
 /* A dropped table is no longer open anywhere. */
 PSD_MUST_CHECK psd_status_t ps_registry_close_table(ps_registry_t *self, uint32_t table,
                                                     psd_error_t *err);

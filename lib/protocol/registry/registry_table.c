@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "protocol/registry/registry_journal.h"
 #include "protocol/registry/registry_place.h"
 
@@ -219,10 +220,9 @@ psd_status_t ps_command_check_drop(const ps_registry_t *self, const ps_command_t
     return need_table(command, table_of(self, command) != NULL, "to drop", err);
 }
 
-psd_status_t ps_command_apply_drop(ps_registry_t *self, const ps_command_t *command,
-                                   psd_error_t *err)
+psd_status_t ps_registry_drop_table(ps_registry_t *self, uint32_t id, psd_error_t *err)
 {
-    uint32_t id = (uint32_t)command->number;
+    struct ps_registry_journal *journal = self->journal;
     ps_table_t *table = ps_registry_find_table(self, id);
     size_t at = (size_t)(table - self->tables);
     psd_status_t rc = ps_registry_close_table(self, id, err);
@@ -230,14 +230,22 @@ psd_status_t ps_command_apply_drop(ps_registry_t *self, const ps_command_t *comm
     if (rc != PSD_OK) {
         return rc;
     }
-    if (!ps_journal_save(self, table, (self->n_tables - at) * sizeof *table)) {
+    if (!ps_grow(&journal->tables_out, &journal->max_tables_out, journal->n_tables_out + 1,
+                 sizeof *journal->tables_out) ||
+        !ps_journal_save(self, table, (self->n_tables - at) * sizeof *table)) {
         return no_memory(table->spec.name, err);
     }
     ps_touch(self, PS_ROW_TABLE, id);
-    self->journal->table_out = *table;
+    journal->tables_out[journal->n_tables_out++] = *table;
     memmove(table, table + 1, (self->n_tables - at - 1) * sizeof *table);
     self->n_tables--;
     return PSD_OK;
+}
+
+psd_status_t ps_command_apply_drop(ps_registry_t *self, const ps_command_t *command,
+                                   psd_error_t *err)
+{
+    return ps_registry_drop_table(self, (uint32_t)command->number, err);
 }
 
 /* ---- restored; its loss acknowledged ---- */

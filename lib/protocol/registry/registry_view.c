@@ -20,6 +20,11 @@ uint64_t ps_registry_epoch(const ps_registry_t *self)
     return self->epoch;
 }
 
+const ps_id_t *ps_registry_lineage(const ps_registry_t *self)
+{
+    return &self->cluster.lineage;
+}
+
 size_t ps_registry_n_nodes(const ps_registry_t *self)
 {
     return self->n_nodes;

@@ -188,11 +188,13 @@ static psd_status_t check_all_free(const places_t *places, psd_error_t *err)
     return rc == PSD_OK ? check_free(text_of(&places->file_shm), err) : rc;
 }
 
-/* Numbers that were assigned after the backup are not assigned again. */
+/* Numbers that were assigned after the backup are not assigned again, and
+ * members that know what came after it are of another history. */
 static const char advance[] =
     "UPDATE cluster SET epoch = epoch + 65536, "
     "  sessions = sessions + 4294967296, last_table = last_table + 65536, "
-    "  last_job = last_job + 65536;"
+    "  last_job = last_job + 65536, lineage = randomblob(16);"
+    "DELETE FROM members;"
     "UPDATE jobs SET version = version + 65536;";
 
 static psd_status_t note(ps_registry_db_t *db, uint64_t unix_ms, psd_error_t *err)

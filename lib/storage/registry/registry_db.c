@@ -36,6 +36,24 @@ static psd_status_t prepare_all(ps_registry_db_t *self, psd_error_t *err)
     return ps_registry_rows_prepare(self, err);
 }
 
+/* Where the stored state is in the order of commands; nowhere while there is no
+ * cluster. */
+static psd_status_t read_applied(ps_registry_db_t *self, psd_error_t *err)
+{
+    ps_query_t query = ps_registry_db_query(self, STATEMENT_APPLIED);
+
+    psd_status_t rc = PSD_OK;
+
+    if (!ps_query_next(&query)) {
+        return ps_query_end(&query, err);
+    }
+    self->applied.index = ps_query_u64(&query);
+    self->applied.term = ps_query_u64(&query);
+    rc = ps_query_check(&query, err);
+    ps_query_reset(&query);
+    return rc;
+}
+
 /* What was committed is there. */
 static psd_status_t check_commits(ps_registry_db_t *self, const char *dir, psd_error_t *err)
 {
@@ -82,7 +100,7 @@ static psd_status_t open_in(ps_registry_db_t *self, const char *dir, psd_error_t
     if (rc == PSD_OK) {
         rc = prepare_all(self, err);
     }
-    return rc;
+    return rc == PSD_OK ? read_applied(self, err) : rc;
 }
 
 psd_status_t ps_registry_db_open(const char *dir, ps_registry_db_t **ret_db, psd_error_t *err)

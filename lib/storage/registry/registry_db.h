@@ -14,9 +14,11 @@
  * ps_registry_db - the registry on disk: SQLite
  *
  * What     The state after the last command in STRICT tables (cluster, nodes,
- *          shards, tables, partitions, jobs, workers, job_tables) and the
- *          history of commands (events). One command is one transaction: after
- *          kill -9 at any point it is stored completely or not at all.
+ *          shards, tables, partitions, jobs, workers, job_tables, answers …),
+ *          the members of a quorum, and the history of commands (events). One command is one
+ * transaction: after kill -9 at any point it is stored completely or not at all. Numbers  Each
+ * command has a place in the order of commands: its index and the term of the one who gave it. It
+ * is stored with the rows. A single registry counts the indexes itself, its term stays as it is.
  * Shape    docs/storage.md: schema, migrations by user_version, crash points
  * Owner    The caller. Threads: confined to one. One process at a time: the
  *          data directory is locked.
@@ -27,6 +29,28 @@
 #include "protocol/registry/registry.h"
 
 typedef struct ps_registry_db ps_registry_db_t;
+
+/* A place in the order of commands. */
+typedef struct ps_applied {
+    uint64_t index; /* up to INT64_MAX; 0: none yet */
+    uint64_t term;  /* 0: of a registry that is not replicated */
+} ps_applied_t;
+
+#define PS_REGISTRY_MEMBERS_MAX 16
+
+typedef enum ps_registry_role {
+    PS_ROLE_VOTER = 1,
+    PS_ROLE_STANDBY = 2, /* has the log, does not vote */
+    PS_ROLE_SPARE = 3    /* has neither */
+} ps_registry_role_t;
+
+/* A node whose registry is a member of the quorum. */
+typedef struct ps_registry_member {
+    uint64_t id; /* 1 .. INT64_MAX, of its data directory */
+    char node[PS_NAME_MAX + 1];
+    ps_registry_role_t role;
+    uint64_t index; /* of the entry that made the members what they are */
+} ps_registry_member_t;
 
 /*
  * Opens or makes DIR/registry.db (WAL, foreign keys, synchronous FULL), brings
@@ -41,12 +65,32 @@ void ps_registry_db_close(ps_registry_db_t **self_p);
  * PSD_DAMAGED naming table and row; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_registry_db_load(ps_registry_db_t *self, ps_registry_t *registry,
                                                 uint64_t now_ms, psd_error_t *err);
-/* Stores the command that the registry has on trial (ps_registry_try): the rows
- * that it touched and a line of the history, flushed. Errors: PSD_IO (disk full,
- * …), PSD_NOMEM, PSD_DAMAGED: nothing is stored, and the caller must undo it. */
+/* The place of the last command that is stored. */
+ps_applied_t ps_registry_db_applied(const ps_registry_db_t *self);
+/* The next place, for a registry that is not replicated. */
+ps_applied_t ps_registry_db_next(const ps_registry_db_t *self);
+/* Stores the command that the registry has on trial (ps_registry_try) at its
+ * place: the rows that it touched and a line of the history, flushed. Errors:
+ * PSD_INVALID the index is not above that of ps_registry_db_applied, or the term
+ * is below its; PSD_IO (disk full, …), PSD_NOMEM, PSD_DAMAGED: nothing is
+ * stored, and the caller must undo it. */
 PSD_MUST_CHECK psd_status_t ps_registry_db_store(ps_registry_db_t *self,
                                                  const ps_registry_t *registry,
-                                                 const ps_command_t *command, psd_error_t *err);
+                                                 const ps_command_t *command, ps_applied_t at,
+                                                 psd_error_t *err);
+/* Stores the members, all n of them in place of those before, and the place of
+ * what made them, which is no command. n: up to PS_REGISTRY_MEMBERS_MAX. NULL as
+ * members leaves them as they are: only the place is stored. There must be a
+ * cluster. Errors: as ps_registry_db_store. */
+PSD_MUST_CHECK psd_status_t ps_registry_db_store_members(ps_registry_db_t *self,
+                                                         const ps_registry_member_t *members,
+                                                         size_t n, ps_applied_t at,
+                                                         psd_error_t *err);
+/* The members, by their ids; none for a registry that is not replicated. Errors:
+ * PSD_DAMAGED naming the row; PSD_IO, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_registry_db_members(
+    ps_registry_db_t *self, ps_registry_member_t ret_members[PS_REGISTRY_MEMBERS_MAX],
+    size_t *ret_n, psd_error_t *err);
 
 typedef struct ps_event_row {
     uint64_t id; /* 1, 2, 3 … */

@@ -17,7 +17,12 @@
     X(BEGIN, "cluster", "BEGIN IMMEDIATE")                                                      \
     X(COMMIT, "cluster", "COMMIT")                                                              \
     X(ROLLBACK, "cluster", "ROLLBACK")                                                          \
-    X(COMMITS_ADD, "cluster", "UPDATE cluster SET commits = commits + 1")                       \
+    X(COMMITS_ADD, "cluster",                                                                   \
+      "UPDATE cluster SET commits = commits + 1, applied_index = ?, applied_term = ?")          \
+    X(APPLIED, "cluster", "SELECT applied_index, applied_term FROM cluster")                    \
+    X(MEMBERS_CUT, "members", "DELETE FROM members")                                            \
+    X(MEMBER_ADD, "members", "INSERT INTO members(id, node, role, made_by) VALUES(?, ?, ?, ?)") \
+    X(MEMBERS, "members", "SELECT id, node, role, made_by FROM members ORDER BY id LIMIT 17")   \
     X(EVENT_ADD, "events", "INSERT INTO events(unix_ms, epoch, kind, text) VALUES(?, ?, ?, ?)") \
     X(EVENT_CUT, "events", "DELETE FROM events WHERE id <= ?")                                  \
     X(EVENT_LAST, "events",                                                                     \
@@ -41,6 +46,7 @@ struct ps_registry_db {
     sqlite3 *db; /* owned */
     ps_commit_note_t note;
     uint64_t n_commits; /* ever */
+    ps_applied_t applied;
     sqlite3_stmt *statements[STATEMENT_COUNT];
     sqlite3_stmt *rows[PS_ROW_COUNT][PS_ROWS_USE_COUNT];
 };

@@ -48,6 +48,7 @@ typedef union row {
     ps_queue_row_t queue;
     ps_done_row_t done;
     ps_given_row_t given;
+    ps_outcome_t outcome;
 } row_t;
 
 /* Puts a row into `into`, and takes what the row owns. */
@@ -330,6 +331,21 @@ static psd_status_t take_job(const load_t *load, const ps_query_t *query, row_t 
     return rc == PSD_OK ? each(load, PS_ROW_QUEUE, job->id, 0, take_queue, NULL, err) : rc;
 }
 
+static psd_status_t take_outcome(const load_t *load, const ps_query_t *query, row_t *row,
+                                 void *into, psd_error_t *err)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
+    char place[PS_PLACE_SIZE];
+    psd_status_t rc = ps_registry_load_outcome(load->registry, &row->outcome, why);
+
+    (void)into;
+    if (rc == PSD_OK || rc == PSD_NOMEM || why == NULL) {
+        return rc == PSD_OK ? rc : psd_error_set(err, PSD_NOMEM, "no memory");
+    }
+    ps_query_place(query, place);
+    return psd_error_set(err, PSD_DAMAGED, "%s: %s", place, psd_error_text(why));
+}
+
 psd_status_t ps_registry_db_load(ps_registry_db_t *self, ps_registry_t *registry, uint64_t now_ms,
                                  psd_error_t *err)
 {
@@ -344,6 +360,9 @@ psd_status_t ps_registry_db_load(ps_registry_db_t *self, ps_registry_t *registry
     }
     if (rc == PSD_OK) {
         rc = each(&load, PS_ROW_JOB, 0, 0, take_job, NULL, err);
+    }
+    if (rc == PSD_OK) {
+        rc = each(&load, PS_ROW_ANSWER, 0, 0, take_outcome, NULL, err);
     }
     return psd_error_wrap(err, rc, "%s", sqlite3_db_filename(self->db, "main"));
 }

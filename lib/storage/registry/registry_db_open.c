@@ -194,6 +194,27 @@ static const char *const migrations[] = {
     "PRAGMA user_version = 10",
     "ALTER TABLE tables ADD COLUMN loss_acked INTEGER NOT NULL DEFAULT 0;"
     "PRAGMA user_version = 11",
+    "ALTER TABLE cluster ADD COLUMN lineage BLOB NOT NULL"
+    "  DEFAULT x'00000000000000000000000000000000';"
+    "ALTER TABLE cluster ADD COLUMN sm_version INTEGER NOT NULL DEFAULT 1;"
+    "ALTER TABLE cluster ADD COLUMN applied_index INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE cluster ADD COLUMN applied_term INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE cluster SET lineage = uuid, applied_index = commits;"
+    "CREATE TABLE members ("
+    "  id INTEGER PRIMARY KEY,"
+    "  node TEXT NOT NULL UNIQUE,"
+    "  role TEXT NOT NULL,"
+    "  made_by INTEGER NOT NULL"
+    ") STRICT;"
+    "CREATE TABLE answers ("
+    "  id INTEGER PRIMARY KEY,"
+    "  session INTEGER NOT NULL,"
+    "  request INTEGER NOT NULL,"
+    "  kind INTEGER NOT NULL,"
+    "  number INTEGER NOT NULL,"
+    "  detail INTEGER NOT NULL"
+    ") STRICT;"
+    "PRAGMA user_version = 12",
 };
 #define SCHEMA_VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
 

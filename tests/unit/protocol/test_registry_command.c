@@ -196,12 +196,12 @@ static void assert_refused(size_t at, uint8_t byte, psd_status_t status, const c
 Test(registry_command, what_is_no_command_is_named)
 {
     assert_refused(0, 'x', PSD_PROTO, "it begins with other bytes");
-    assert_refused(4, 2, PSD_VERSION, "version is 2; this psd knows 1");
-    assert_refused(6, 15, PSD_PROTO, "kind is 15");
+    assert_refused(4, 1, PSD_VERSION, "version is 1; this psd knows 2");
+    assert_refused(6, 16, PSD_PROTO, "kind is 16");
     assert_refused(7, 1, PSD_PROTO, "kind is 8, 1");
-    assert_refused(24, 255, PSD_PROTO, "text is cut off");
-    assert_refused(39 + 3, 255, PSD_PROTO, "changes is cut off");
-    assert_refused(39 + 4 + 8, 2, PSD_PROTO, "rows_lost is cut off, or not of its type");
+    assert_refused(48, 255, PSD_PROTO, "text is cut off");
+    assert_refused(63 + 3, 255, PSD_PROTO, "changes is cut off");
+    assert_refused(63 + 4 + 8, 2, PSD_PROTO, "rows_lost is cut off, or not of its type");
 }
 
 static psd_status_t there_and_back(void *fixture)

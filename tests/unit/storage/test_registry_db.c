@@ -73,7 +73,7 @@ Test(registry_db, has_the_settings_that_its_promises_need)
     static const struct {
         const char *pragma;
         int value;
-    } cases[] = {{"PRAGMA application_id", 0x70735247}, {"PRAGMA user_version", 11}};
+    } cases[] = {{"PRAGMA application_id", 0x70735247}, {"PRAGMA user_version", 12}};
     sqlite3 *db = NULL;
     sqlite3_stmt *stmt = NULL;
 
@@ -132,6 +132,11 @@ static const char to_version_3[] =
     "CREATE INDEX partitions_by_shard ON partitions(node_id, shard);"
     "ALTER TABLE nodes DROP COLUMN state; ALTER TABLE nodes DROP COLUMN weight;"
     "DROP TABLE slices_done; DROP TABLE slices_given; DROP TABLE queues;"
+    "DROP TABLE members; DROP TABLE answers;"
+    "ALTER TABLE cluster DROP COLUMN lineage;"
+    "ALTER TABLE cluster DROP COLUMN sm_version;"
+    "ALTER TABLE cluster DROP COLUMN applied_index;"
+    "ALTER TABLE cluster DROP COLUMN applied_term;"
     "ALTER TABLE cluster DROP COLUMN commits;"
     "ALTER TABLE nodes DROP COLUMN secret;"
     "ALTER TABLE tables DROP COLUMN lost_sessions;"
@@ -441,7 +446,7 @@ static psd_status_t try_to_store(ps_registry_db_t *db, ps_registry_t *registry,
     psd_status_t rc = ps_registry_try(registry, command, 1, err);
 
     if (rc == PSD_OK) {
-        rc = ps_registry_db_store(db, registry, command, err);
+        rc = ps_registry_db_store(db, registry, command, ps_registry_db_next(db), err);
         if (rc == PSD_OK) {
             ps_registry_keep(registry);
         } else {

@@ -38,14 +38,14 @@ static const struct {
     int n_keys;
 } counts[] = {PS_ROW_MAP(N_COLUMNS)};
 
-/* Each column is in the list, but for the count of commits; the keys of the list
- * are those of the table. That the list has no others, an opening checks. */
+/* Each column is in the list, but for the count of commits and the place of the
+ * last; the keys of the list are those of the table. That the list has no others, an opening checks. */
 Test(registry_db_rows, the_list_has_every_column)
 {
     make_data();
     for (size_t i = 0; i < PS_ROW_COUNT; i++) {
         char sql[128];
-        int more = strcmp(counts[i].table, "cluster") == 0 ? 1 : 0;
+        int more = strcmp(counts[i].table, "cluster") == 0 ? 3 : 0;
 
         (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM pragma_table_info('%s')",
                        counts[i].table);
@@ -58,8 +58,13 @@ Test(registry_db_rows, the_list_has_every_column)
 
 /* ---- every schema so far ---- */
 
-/* Step i takes back what made version 11 - i of the one before. */
+/* Step i takes back what made version 12 - i of the one before. */
 static const char *const back[] = {
+    "DROP TABLE members; DROP TABLE answers;"
+    "ALTER TABLE cluster DROP COLUMN lineage;"
+    "ALTER TABLE cluster DROP COLUMN sm_version;"
+    "ALTER TABLE cluster DROP COLUMN applied_index;"
+    "ALTER TABLE cluster DROP COLUMN applied_term",
     "ALTER TABLE tables DROP COLUMN loss_acked",
     "ALTER TABLE tables DROP COLUMN restoring",
     "ALTER TABLE copies DROP COLUMN dropped",
@@ -137,7 +142,7 @@ Test(registry_db_rows, every_schema_so_far_is_read)
 {
     size_t n = sizeof back / sizeof *back;
 
-    for (size_t version = 11 - n; version < 11; version++) {
+    for (size_t version = 12 - n; version < 12; version++) {
         PSD_AUTO(ps_free_at) char *before = NULL;
         PSD_AUTO(ps_free_at) char *after = NULL;
         char sql[64];
@@ -146,14 +151,14 @@ Test(registry_db_rows, every_schema_so_far_is_read)
         (void)snprintf(file, sizeof file, "%s/registry.db", dir);
         make_old_data();
         before = dump_of_file();
-        for (size_t i = 0; i < 11 - version; i++) {
+        for (size_t i = 0; i < 12 - version; i++) {
             run_sql(back[i]);
         }
         (void)snprintf(sql, sizeof sql, "PRAGMA user_version = %zu", version);
         run_sql(sql);
         after = dump_of_file();
         cr_assert_str_eq(before, after, "version %zu", version);
-        cr_assert_eq(number_of("PRAGMA user_version"), 11);
+        cr_assert_eq(number_of("PRAGMA user_version"), 12);
         use_file();
     }
 }

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* storage/registry/registry_db.h: the place of each command is stored with it,
+ * as are the members and what requests have changed. */
+#include "protocol/registry/registry_rows.h"
+#include "support/registry_db_test.h"
+
+TestSuite(registry_db_place, .init = make_temp, .fini = drop_temp);
+
+static psd_status_t store_at(ps_registry_db_t *db, ps_registry_t *registry, ps_command_t *command,
+                             ps_applied_t at)
+{
+    psd_status_t rc = ps_registry_try(registry, command, 1, err);
+
+    cr_assert_eq(rc, PSD_OK);
+    psd_error_clear(err);
+    rc = ps_registry_db_store(db, registry, command, at, err);
+    if (rc == PSD_OK) {
+        ps_registry_keep(registry);
+    } else {
+        ps_registry_undo(registry);
+    }
+    return rc;
+}
+
+static void assert_applied(const ps_registry_db_t *db, uint64_t index, uint64_t term)
+{
+    ps_applied_t at = ps_registry_db_applied(db);
+
+    cr_assert_eq(at.index, index);
+    cr_assert_eq(at.term, term);
+}
+
+Test(registry_db_place, a_single_registry_counts)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
+
+    assert_applied(db, 0, 0);
+    ps_registry_db_close(&db);
+    make_data();
+    db = open_db();
+    assert_applied(db, 3, 0);
+    cr_assert_eq(ps_registry_db_next(db).index, 4);
+}
+
+Test(registry_db_place, only_what_comes_after_is_stored)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = load_db(db);
+    PSD_AUTO(ps_free_at) ps_event_row_t *rows = NULL;
+    static const ps_applied_t bad[] = {{3, 0}, {2, 9}, {0, 0}, {UINT64_MAX, 1}, {9, UINT64_MAX}};
+    ps_command_t note = {0};
+    uint64_t hash = 0;
+    size_t n = 0;
+
+    make_cluster(db, registry, "w");
+    note = ps_registry_plan_note(registry, 1, "a note");
+    hash = ps_registry_hash(registry);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        cr_assert_eq(store_at(db, registry, &note, bad[i]), PSD_INVALID);
+        cr_assert_not_null(strstr(psd_error_text(err), "does not come after index 3 of term 0"));
+    }
+    assert_applied(db, 3, 0);
+    cr_assert_eq(store_at(db, registry, &note, (ps_applied_t){17, 4}), PSD_OK, "%s",
+                 psd_error_text(err));
+    cr_assert_eq(store_at(db, registry, &note, (ps_applied_t){18, 3}), PSD_INVALID, "a lower term");
+    cr_assert_eq(ps_registry_hash(registry), hash);
+    ps_registry_db_close(&db);
+    db = open_db();
+    assert_applied(db, 17, 4);
+    cr_assert_eq(ps_registry_db_events(db, 10, &rows, &n, err), PSD_OK);
+    cr_assert_eq(n, 4);
+}
+
+Test(registry_db_place, members_have_a_place_of_their_own)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = load_db(db);
+    ps_registry_member_t members[PS_REGISTRY_MEMBERS_MAX] = {{9, "b", PS_ROLE_STANDBY, 5},
+                                                             {INT64_MAX, "a", PS_ROLE_VOTER, 5}};
+    ps_registry_member_t got[PS_REGISTRY_MEMBERS_MAX];
+    size_t n = 7;
+
+    cr_assert_eq(ps_registry_db_store_members(db, members, 2, (ps_applied_t){1, 1}, err),
+                 PSD_DAMAGED, "there is no cluster");
+    psd_error_clear(err);
+    make_cluster(db, registry, "w");
+    cr_assert_eq(ps_registry_db_members(db, got, &n, err), PSD_OK);
+    cr_assert_eq(n, 0);
+    cr_assert_eq(ps_registry_db_store_members(db, members, 2, (ps_applied_t){5, 1}, err), PSD_OK,
+                 "%s", psd_error_text(err));
+    cr_assert_eq(ps_registry_db_store_members(db, NULL, 0, (ps_applied_t){6, 2}, err), PSD_OK);
+    ps_registry_db_close(&db);
+    db = open_db();
+    assert_applied(db, 6, 2);
+    cr_assert_eq(ps_registry_db_members(db, got, &n, err), PSD_OK);
+    cr_assert_eq(n, 2);
+    for (size_t i = 0; i < 2; i++) {
+        cr_assert_eq(got[i].id, members[i].id);
+        cr_assert_str_eq(got[i].node, members[i].node);
+        cr_assert_eq(got[i].role, members[i].role);
+        cr_assert_eq(got[i].index, 5);
+    }
+    members[1].role = (ps_registry_role_t)7;
+    cr_assert_eq(ps_registry_db_store_members(db, members, 2, (ps_applied_t){7, 2}, err),
+                 PSD_INVALID);
+    psd_error_clear(err);
+    members[1] = members[0]; /* one id twice: nothing is stored */
+    cr_assert_neq(ps_registry_db_store_members(db, members, 2, (ps_applied_t){7, 2}, err), PSD_OK);
+    psd_error_clear(err);
+    assert_applied(db, 6, 2);
+    cr_assert_eq(ps_registry_db_members(db, got, &n, err), PSD_OK);
+    cr_assert_eq(n, 2);
+    cr_assert_eq(ps_registry_db_store_members(db, members, 0, (ps_applied_t){7, 2}, err), PSD_OK);
+    cr_assert_eq(ps_registry_db_members(db, got, &n, err), PSD_OK);
+    cr_assert_eq(n, 0);
+    ps_registry_db_close(&db);
+    run_sql("INSERT INTO members VALUES(3, 'c', 'king', 1)");
+    db = open_db();
+    cr_assert_eq(ps_registry_db_members(db, got, &n, err), PSD_DAMAGED);
+    cr_assert_not_null(strstr(psd_error_text(err), "table members"), "%s", psd_error_text(err));
+}
+
+/* Outcomes beyond those that are kept go from the file, too. */
+Test(registry_db_place, the_last_outcomes_are_loaded)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = load_db(db);
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *loaded = NULL;
+    ps_command_t note = {0};
+
+    make_cluster(db, registry, "w");
+    ps_registry_destroy(&registry);
+    ps_registry_db_close(&db);
+    run_sql("WITH RECURSIVE n(i) AS (SELECT 3 UNION ALL SELECT i + 1 FROM n WHERE i < 4098) "
+            "INSERT INTO answers SELECT i, 1, i, 12, 0, 0 FROM n");
+    db = open_db();
+    registry = load_db(db);
+    cr_assert_not_null(ps_registry_answer(registry, 1, 3));
+    note = ps_registry_plan_note(registry, 1, "a note");
+    note.session = 2;
+    note.request = 4;
+    cr_assert_eq(store_at(db, registry, &note, ps_registry_db_next(db)), PSD_OK);
+    loaded = load_db(db);
+    cr_assert_eq(ps_registry_hash(loaded), ps_registry_hash(registry));
+    cr_assert_null(ps_registry_answer(loaded, 1, 3));
+    cr_assert_not_null(ps_registry_answer(loaded, 1, 4));
+    cr_assert_eq(ps_registry_answer(loaded, 2, 4)->id, 4099);
+}
+
+Test(registry_db_place, outcomes_out_of_order_are_damage)
+{
+    make_data();
+    assert_load_fails("INSERT INTO answers VALUES(1, 1, 1, 99, 0, 0)", "is out of order, or none");
+    assert_load_fails("UPDATE answers SET kind = 12; INSERT INTO answers VALUES(3, 1, 1, 12, 0, 0)",
+                      "outcome 3");
+    assert_load_fails("DELETE FROM answers; UPDATE cluster SET sm_version = 2", "sm_version 2");
+}
+
+/* What an older psd has stored begins a history: its commits were the commands. */
+Test(registry_db_place, an_old_file_has_a_lineage_and_a_place)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = NULL;
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = NULL;
+    ps_id_t uuid = fixture_uuid();
+
+    make_data();
+    run_sql("DROP TABLE members; DROP TABLE answers;"
+            "ALTER TABLE cluster DROP COLUMN lineage; ALTER TABLE cluster DROP COLUMN sm_version;"
+            "ALTER TABLE cluster DROP COLUMN applied_index;"
+            "ALTER TABLE cluster DROP COLUMN applied_term; PRAGMA user_version = 11");
+    db = open_db();
+    registry = load_db(db);
+    assert_applied(db, 3, 0);
+    cr_assert(ps_id_equal(ps_registry_lineage(registry), &uuid));
+}
