@@ -303,6 +303,7 @@ psd_status_t ps_control_checkpoint_resume(ps_control_t *self, ps_control_request
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     PSD_AUTO(queues_done) queues_t queues = {.n = 0};
     ps_resume_t resume = {.queues = queues.list};
+    bool done = request->outcome.kind == PS_COMMAND_JOB; /* the job may run by now */
     const ps_doc_t *job = NULL;
     psd_status_t rc = ps_doc_get_text(request->doc, "job", PS_NAME_MAX, &resume.job, err);
 
@@ -315,17 +316,17 @@ psd_status_t ps_control_checkpoint_resume(ps_control_t *self, ps_control_request
     if (rc == PSD_OK) {
         rc = read_queues(request->doc, job, &queues, err);
     }
-    if (rc == PSD_OK) {
+    if (rc == PSD_OK && !done) {
         resume.n_queues = queues.n;
         rc = ps_registry_plan_resume(self->is.registry, &resume, ps_unix_ms(), &command, err);
     }
-    if (rc == PSD_OK) {
-        rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
+    if (rc == PSD_OK && !done) {
+        rc = ps_control_commit_for(self, request, &command, 0, PS_LOG_INFO, err);
     }
     if (rc != PSD_OK) {
         return rc;
     }
-    ps_control_job_changed(self, command.job.id);
+    ps_control_job_changed(self, done ? (uint32_t)request->outcome.number : command.job.id);
     return ps_doc_set_text(request->reply, "job", resume.job) &&
                    ps_doc_set_u64(request->reply, "clock", resume.clock) &&
                    ps_doc_set_u64(request->reply, "workers", resume.n_workers) &&

@@ -271,7 +271,8 @@ static psd_status_t finish_create(ps_control_t *self, const progress_t *progress
 
 /* All rows have reached their level: clients may use the table. From here on
  * it stays, whatever happens. */
-static psd_status_t finish_restore(ps_control_t *self, psd_error_t *err)
+static psd_status_t finish_restore(ps_control_t *self, const ps_control_request_t *request,
+                                   uint64_t row_bytes, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     const ps_table_t *table = ps_control_restored_table(self);
@@ -279,7 +280,7 @@ static psd_status_t finish_restore(ps_control_t *self, psd_error_t *err)
     psd_status_t rc = ps_registry_plan_restored(self->is.registry, id, ps_unix_ms(), &command, err);
 
     if (rc == PSD_OK) {
-        rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
+        rc = ps_control_commit_for(self, request, &command, row_bytes, PS_LOG_INFO, err);
     }
     if (rc == PSD_OK) {
         ps_overseer_tell_table(self->overseer, id);
@@ -348,7 +349,7 @@ static psd_status_t take_look(ps_control_t *self, const ps_control_request_t *re
     case PS_CHECKPOINT_CREATE:
         return finish_create(self, progress, err);
     case PS_CHECKPOINT_RESTORE:
-        return finish_restore(self, err);
+        return finish_restore(self, request, progress->row_bytes, err);
     case PS_CHECKPOINT_VERIFY:
         break;
     }
@@ -373,6 +374,20 @@ static psd_status_t ask_look(ps_control_t *self, ps_control_request_t *request, 
                : ps_control_ask_words(request, words, err);
 }
 
+static psd_status_t fill_look(const ps_control_t *self, const progress_t *progress, ps_doc_t *reply,
+                              psd_error_t *err)
+{
+    return ps_doc_set_text(reply, "name", self->checkpoint.name) &&
+                   ps_doc_set_bool(reply, "is_done", progress->is_done) &&
+                   ps_doc_set_u64(reply, "done", progress->done) &&
+                   ps_doc_set_u64(reply, "of", progress->of) &&
+                   ps_doc_set_u64(reply, "row_bytes", progress->row_bytes) &&
+                   ps_doc_set_u64(reply, "file_bytes", progress->file_bytes) &&
+                   ps_doc_set_u64(reply, "whole", progress->n_whole)
+               ? PSD_OK
+               : ps_control_no_memory(err);
+}
+
 psd_status_t ps_control_checkpoint_look(ps_control_t *self, ps_control_request_t *request,
                                         psd_error_t *err)
 {
@@ -380,6 +395,10 @@ psd_status_t ps_control_checkpoint_look(ps_control_t *self, ps_control_request_t
     uint64_t number = 0;
     psd_status_t rc = ps_doc_get_u64(request->doc, "number", 1, UINT64_MAX, &number, err);
 
+    if (rc == PSD_OK && request->outcome.kind == PS_COMMAND_RESTORED) {
+        progress.row_bytes = request->outcome.detail;
+        return fill_look(self, &progress, request->reply, err);
+    }
     if (rc == PSD_OK && (request->step == 0 || number != self->checkpoint.number)) {
         return ask_look(self, request, number, err);
     }
@@ -399,13 +418,5 @@ psd_status_t ps_control_checkpoint_look(ps_control_t *self, ps_control_request_t
     if (progress.is_done) {
         self->checkpoint.number = 0;
     }
-    return ps_doc_set_text(request->reply, "name", self->checkpoint.name) &&
-                   ps_doc_set_bool(request->reply, "is_done", progress.is_done) &&
-                   ps_doc_set_u64(request->reply, "done", progress.done) &&
-                   ps_doc_set_u64(request->reply, "of", progress.of) &&
-                   ps_doc_set_u64(request->reply, "row_bytes", progress.row_bytes) &&
-                   ps_doc_set_u64(request->reply, "file_bytes", progress.file_bytes) &&
-                   ps_doc_set_u64(request->reply, "whole", progress.n_whole)
-               ? PSD_OK
-               : ps_control_no_memory(err);
+    return fill_look(self, &progress, request->reply, err);
 }

@@ -123,7 +123,7 @@ void ps_control_checkpoint_give_up(ps_control_t *self)
     const ps_table_t *table = ps_control_restored_table(self);
 
     if (self->checkpoint.kind == PS_CHECKPOINT_RESTORE && table != NULL) {
-        ps_control_take_table_back(self, table->spec.name);
+        ps_control_take_table_back(self, NULL, table->spec.name);
     }
     ps_control_checkpoint_let_go(self);
     self->checkpoint.number = 0;

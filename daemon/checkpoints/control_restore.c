@@ -145,7 +145,7 @@ static psd_status_t make_table(ps_control_t *self, ps_control_request_t *request
         rc = read_spec(request->doc, doc, table, &spec, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_control_make_table(self, &spec, true, err);
+        rc = ps_control_make_table(self, request, &spec, true, err);
     }
     if (rc == PSD_FEW_NODES && ps_control_may_have_nodes(self, request, &spec)) {
         psd_error_clear(err);

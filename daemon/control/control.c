@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "protocol/registry/command_code.h"
 
 #define BATCH 64        /* requests before other work gets a turn */
 #define OP_BYTES_MAX 64 /* of an operation's name */
@@ -86,6 +87,21 @@ static bool answer_again(ps_control_t *self, const ps_control_request_t *request
     return true;
 }
 
+/* It may have been done by an earlier life of this registry, or another member. */
+static void recall(const ps_control_t *self, ps_control_request_t *request)
+{
+    const ps_outcome_t *outcome =
+        ps_registry_answer(self->is.registry, request->waits.session, request->waits.id);
+
+    if (outcome != NULL) {
+        request->outcome = *outcome;
+        ps_log(PS_LOG_INFO, "request_repeated",
+               "op=%s session=%" PRIu64 " id=%" PRIu64 " done=%s number=%" PRIu64,
+               request->op->name, outcome->session, outcome->request,
+               ps_command_name((ps_command_kind_t)outcome->kind), outcome->number);
+    }
+}
+
 bool ps_control_is_made(const ps_control_t *self, uint32_t table)
 {
     const ps_waiter_t *waiter = NULL;
@@ -143,6 +159,9 @@ static psd_status_t judge(ps_control_t *self, ps_control_request_t *request, psd
         return PSD_OK;
     }
     request->once = request->op->once;
+    if (request->once) {
+        recall(self, request);
+    }
     request->reply = ps_control_new_reply(request->waits.id, PSD_OK);
     if (request->reply == NULL) {
         return ps_control_no_memory(err);
@@ -336,6 +355,8 @@ psd_status_t ps_control_new(const ps_control_args_t *args, ps_control_t **ret_co
         self->is = *args;
         ps_waiters_init(&self->waiters);
         self->started_ms = ps_now_ms();
+        /* Not the numbers of an earlier life: clients may still ask for its work. */
+        self->checkpoint_serial = ps_registry_db_applied(args->db).index << 20;
         self->err = psd_error_new();
         self->clients = ps_alloc(PS_CLIENTS_MAX, sizeof *self->clients);
     }

@@ -30,15 +30,16 @@ static psd_status_t read_switch(const ps_control_request_t *request, const char 
     return ps_doc_has(request->doc, key) ? ps_doc_get_bool(request->doc, key, ret, err) : PSD_OK;
 }
 
-static psd_status_t change_state(ps_control_t *self, const char *name, ps_node_state_t state,
-                                 bool force, psd_error_t *err)
+static psd_status_t change_state(ps_control_t *self, const ps_control_request_t *request,
+                                 const char *name, ps_node_state_t state, bool force,
+                                 psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     psd_status_t rc = ps_registry_plan_node_state(self->is.registry, name, state, force,
                                                   ps_unix_ms(), &command, err);
 
     if (rc == PSD_OK) {
-        rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
+        rc = ps_control_commit_for(self, request, &command, 0, PS_LOG_INFO, err);
     }
     if (rc == PSD_OK) {
         ps_control_tell_changes(self, &command);
@@ -88,8 +89,9 @@ psd_status_t ps_control_node_drain(ps_control_t *self, ps_control_request_t *req
         ps_control_learn_bytes(self, request->answers);
         rc = ps_registry_plan_drain(self->is.registry, node->name, &moves, &n, err);
     }
-    if (rc == PSD_OK && !dry_run) {
-        rc = change_state(self, node->name, stay ? PS_NODE_UP : PS_NODE_DRAINING, false, err);
+    if (rc == PSD_OK && !dry_run && request->outcome.kind != PS_COMMAND_NODE_STATE) {
+        rc = change_state(self, request, node->name, stay ? PS_NODE_UP : PS_NODE_DRAINING, false,
+                          err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -121,12 +123,29 @@ static psd_status_t check_confirmed(const ps_control_t *self, const ps_control_r
                          node->name, left.n_last, confirmed);
 }
 
+static psd_status_t say_removed(const ps_control_request_t *request, psd_error_t *err)
+{
+    const char *name = NULL;
+    psd_status_t rc = ps_doc_get_text(request->doc, "name", 255, &name, err);
+
+    return rc != PSD_OK || (ps_doc_set_text(request->reply, "node", name) &&
+                            ps_doc_set_bool(request->reply, "removed", true))
+               ? rc
+               : ps_control_no_memory(err);
+}
+
 psd_status_t ps_control_node_remove(ps_control_t *self, ps_control_request_t *request,
                                     psd_error_t *err)
 {
     const ps_node_t *node = NULL;
     bool force = false;
-    psd_status_t rc = read_node(self, request, &node, err);
+    psd_status_t rc = PSD_OK;
+
+    if (request->outcome.kind == PS_COMMAND_NODE_STATE) {
+        ps_control_end_jobs(self); /* that had lost rows by it */
+        return say_removed(request, err);
+    }
+    rc = read_node(self, request, &node, err);
 
     if (rc == PSD_OK) {
         rc = read_switch(request, "force", &force, err);
@@ -141,11 +160,8 @@ psd_status_t ps_control_node_remove(ps_control_t *self, ps_control_request_t *re
         return psd_error_set(err, PSD_DENIED, "node \"%s\" has the registry, which stays",
                              node->name);
     }
-    if (!ps_doc_set_text(request->reply, "node", node->name) ||
-        !ps_doc_set_bool(request->reply, "removed", true)) {
-        return ps_control_no_memory(err);
-    }
-    return change_state(self, node->name, PS_NODE_REMOVED, force, err);
+    rc = say_removed(request, err);
+    return rc == PSD_OK ? change_state(self, request, node->name, PS_NODE_REMOVED, force, err) : rc;
 }
 
 psd_status_t ps_control_cluster_rebalance(ps_control_t *self, ps_control_request_t *request,

@@ -59,19 +59,20 @@ static psd_status_t gather_clocks(const ps_answers_t *answers, clocks_t *ret_clo
 }
 
 /* The clock at which the joining worker starts, now that no clock can close any more. */
-static psd_status_t start_worker(ps_control_t *self, uint32_t job, uint32_t worker,
-                                 const ps_answers_t *answers, psd_error_t *err)
+static psd_status_t start_worker(ps_control_t *self, const ps_control_request_t *request,
+                                 uint32_t worker, psd_error_t *err)
 {
     PSD_AUTO(clocks_done) clocks_t clocks = {0};
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
-    psd_status_t rc = gather_clocks(answers, &clocks, err);
+    uint32_t job = request->job;
+    psd_status_t rc = gather_clocks(request->answers, &clocks, err);
 
     if (rc == PSD_OK) {
         rc = ps_registry_plan_start(self->is.registry, job, worker, clocks.ranks, clocks.clocks,
                                     clocks.n, ps_unix_ms(), &command, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
+        rc = ps_control_commit_for(self, request, &command, request->detail, PS_LOG_INFO, err);
     }
     if (rc == PSD_OK) {
         ps_control_job_changed(self, job);
@@ -79,19 +80,36 @@ static psd_status_t start_worker(ps_control_t *self, uint32_t job, uint32_t work
     return rc;
 }
 
+/* Which member of a worker has joined, and in which life of the worker: the
+ * detail of its outcome. */
+static uint64_t detail_of(const ps_worker_t *worker)
+{
+    return (uint64_t)worker->joins << 32 | (worker->n_members - 1);
+}
+
+static uint32_t member_of(const ps_control_request_t *request)
+{
+    return (uint32_t)request->detail;
+}
+
+static uint32_t life_of(const ps_control_request_t *request)
+{
+    return (uint32_t)(request->detail >> 32);
+}
+
 /* Clocks that a client of this worker counts as finished when it joins: the
  * worker's start or, for a further client, the clock of the others. */
-static psd_status_t clock_of(const ps_answers_t *answers, const ps_worker_t *worker,
+static psd_status_t clock_of(const ps_control_request_t *request, const ps_worker_t *worker,
                              uint64_t *ret_clock, psd_error_t *err)
 {
     PSD_AUTO(clocks_done) clocks_t clocks = {0};
     psd_status_t rc = PSD_OK;
 
     *ret_clock = worker->start;
-    if (worker->n_members <= 1) {
+    if (member_of(request) == 0) {
         return PSD_OK;
     }
-    rc = gather_clocks(answers, &clocks, err);
+    rc = gather_clocks(request->answers, &clocks, err);
     for (size_t i = 0; rc == PSD_OK && i < clocks.n; i++) {
         if (clocks.ranks[i] == worker->worker && clocks.clocks[i] > *ret_clock) {
             *ret_clock = clocks.clocks[i];
@@ -158,8 +176,8 @@ static psd_status_t fill_join(ps_control_t *self, const ps_control_request_t *re
     }
     if (!ps_doc_set_u64(reply, "job_id", known->id) ||
         !ps_doc_set_text(reply, "job", known->name) || !ps_doc_set_u64(reply, "worker", rank) ||
-        !ps_doc_set_u64(reply, "member", worker->n_members - 1) ||
-        !ps_doc_set_u64(reply, "joins", worker->joins) ||
+        !ps_doc_set_u64(reply, "member", member_of(request)) ||
+        !ps_doc_set_u64(reply, "joins", life_of(request)) ||
         !ps_doc_set_u64(reply, "clock", request->clock) ||
         !ps_doc_set_i64(reply, "max_delay", known->max_delay)) {
         return ps_control_no_memory(err);
@@ -189,6 +207,25 @@ static psd_status_t explain_running(const ps_control_t *self, const ps_join_t *j
                          (double)self->is.config->workers.lost_after_ms / 1000.0);
 }
 
+/* An earlier try made it joining, or more: goes on from there, unless that life
+ * of the worker is over. */
+static psd_status_t go_on_joining(ps_control_t *self, const ps_join_t *join,
+                                  ps_control_request_t *request, psd_error_t *err)
+{
+    const ps_job_t *job =
+        ps_registry_job_by_id(self->is.registry, (uint32_t)request->outcome.number);
+    const ps_worker_t *worker = job == NULL ? NULL : ps_job_worker(job, join->worker);
+
+    request->detail = request->outcome.detail;
+    if (worker == NULL || worker->joins != life_of(request) || worker->state == PS_WORKER_LOST) {
+        return psd_error_set(err, PSD_WORKER_LOST,
+                             "worker %" PRIu32 " of job %s had joined, and was lost since",
+                             join->worker, join->job);
+    }
+    request->job = job->id;
+    return ps_control_ask(request, PS_CALL_CLOCKS, request->job);
+}
+
 /* First step: the worker is joining; tells every shard. */
 static psd_status_t begin_join(ps_control_t *self, const ps_join_t *join,
                                ps_control_request_t *request, psd_error_t *err)
@@ -198,11 +235,16 @@ static psd_status_t begin_join(ps_control_t *self, const ps_join_t *join,
     psd_status_t rc =
         ps_doc_get_u64_or(request->doc, "timeout_ms", 0, UINT32_MAX, 0, &timeout_ms, err);
 
+    request->until_ms = ps_now_ms() + timeout_ms;
+    if (rc == PSD_OK && request->outcome.kind == PS_COMMAND_JOB) {
+        return go_on_joining(self, join, request, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_registry_plan_join(self->is.registry, join, ps_unix_ms(), &command, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
+        request->detail = detail_of(ps_job_worker(&command.job, join->worker));
+        rc = ps_control_commit_for(self, request, &command, request->detail, PS_LOG_INFO, err);
     }
     if (rc == PSD_WORKER_EXISTS) {
         return explain_running(self, join, err);
@@ -211,7 +253,6 @@ static psd_status_t begin_join(ps_control_t *self, const ps_join_t *join,
         return rc;
     }
     request->job = command.job.id;
-    request->until_ms = ps_now_ms() + timeout_ms;
     ps_control_job_changed(self, request->job);
     return ps_control_ask(request, PS_CALL_CLOCKS, request->job);
 }
@@ -233,13 +274,13 @@ static psd_status_t agree_join(ps_control_t *self, const ps_join_t *join,
     rc = ps_control_check_answered(request, err);
 
     if (rc == PSD_OK && !join->attach) {
-        rc = start_worker(self, request->job, join->worker, request->answers, err);
+        rc = start_worker(self, request, join->worker, err);
     }
     if (rc == PSD_OK) {
         rc = find_joined(self, request->job, join->worker, &known, &worker, err);
     }
     if (rc == PSD_OK && worker != NULL) {
-        rc = clock_of(request->answers, worker, &request->clock, err);
+        rc = clock_of(request, worker, &request->clock, err);
     }
     return rc == PSD_OK ? ps_control_ask(request, PS_CALL_INSPECT, 0) : rc;
 }
@@ -327,10 +368,22 @@ static psd_status_t leave_member(ps_control_t *self, uint32_t job, const ps_work
     return PSD_OK;
 }
 
+/* For a worker that leaves: the lost workers whose work is undone. */
+static uint64_t count_lost(const ps_job_t *job)
+{
+    uint64_t n_lost = 0;
+
+    for (size_t i = 0; i < job->n_workers; i++) {
+        n_lost += job->workers[i].state == PS_WORKER_LOST ? 1 : 0;
+    }
+    return n_lost;
+}
+
 /* A worker that failed is lost at once, and the others learn the reason.
  * gives_up: when no other worker is there, the job ends too. */
-static psd_status_t fail_worker(ps_control_t *self, const ps_job_t *job, uint32_t rank,
-                                const char *reason, bool gives_up, psd_error_t *err)
+static psd_status_t fail_worker(ps_control_t *self, const ps_control_request_t *request,
+                                const ps_job_t *job, uint32_t rank, const char *reason,
+                                bool gives_up, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     const ps_worker_t *worker = ps_job_worker(job, rank);
@@ -352,100 +405,108 @@ static psd_status_t fail_worker(ps_control_t *self, const ps_job_t *job, uint32_
         watched->lost_ms = ps_now_ms();
         (void)snprintf(watched->reason, sizeof watched->reason, "%s", reason);
     }
-    rc = ps_control_commit(self, &command, PS_LOG_WARN, err);
+    rc = ps_control_commit_for(self, request, &command, count_lost(job), PS_LOG_WARN, err);
     if (rc == PSD_OK) {
         ps_control_job_changed(self, id);
     }
     return rc;
 }
 
-/* For a worker that leaves: the lost workers whose work is undone. */
-static bool say_lost(const ps_job_t *job, ps_doc_t *reply)
-{
-    uint64_t n_lost = 0;
+/* How a worker leaves. */
+typedef struct leaving {
+    const char *reason; /* "": it has finished */
+    uint64_t member;
+    uint64_t joins; /* 0: not said */
+    bool gives_up;
+} leaving_t;
 
-    for (size_t i = 0; i < job->n_workers; i++) {
-        n_lost += job->workers[i].state == PS_WORKER_LOST ? 1 : 0;
+static psd_status_t read_leaving(const ps_doc_t *doc, leaving_t *leaving, psd_error_t *err)
+{
+    psd_status_t rc = ps_doc_get_text_or(doc, "reason", PS_REASON_MAX, "", &leaving->reason, err);
+
+    if (rc == PSD_OK && ps_doc_has(doc, "gives_up")) {
+        rc = ps_doc_get_bool(doc, "gives_up", &leaving->gives_up, err);
     }
-    return ps_doc_set_u64(reply, "lost", n_lost);
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64_or(doc, "member", 0, PS_MEMBERS_MAX - 1, 0, &leaving->member, err);
+    }
+    return rc == PSD_OK ? ps_doc_get_u64_or(doc, "joins", 0, UINT32_MAX, 0, &leaving->joins, err)
+                        : rc;
+}
+
+static psd_status_t finish_worker(ps_control_t *self, const ps_control_request_t *request,
+                                  const ps_job_t *job, uint32_t rank, psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    uint32_t id = job->id;
+    psd_status_t rc = ps_registry_plan_end(self->is.registry, id, rank, PS_WORKER_FINISHED,
+                                           ps_unix_ms(), &command, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_control_commit_for(self, request, &command, count_lost(job), PS_LOG_INFO, err);
+    }
+    if (rc == PSD_OK) {
+        ps_control_job_changed(self, id);
+    }
+    return rc;
 }
 
 psd_status_t ps_control_job_leave(ps_control_t *self, ps_control_request_t *request,
                                   psd_error_t *err)
 {
-    PSD_AUTO(ps_command_done) ps_command_t command = {0};
     const ps_job_t *job = NULL;
     const ps_worker_t *worker = NULL;
+    leaving_t leaving = {.reason = ""};
     uint32_t rank = 0;
-    uint32_t id = 0;
-    uint64_t member = 0;
-    uint64_t joins = 0;
-    const char *reason = "";
-    bool gives_up = false;
     bool last = true;
-    psd_status_t rc = read_worker(self, request->doc, &job, &rank, err);
+    psd_status_t rc = PSD_OK;
 
+    if (request->outcome.kind == PS_COMMAND_JOB) { /* it has left */
+        return ps_doc_set_u64(request->reply, "lost", request->outcome.detail)
+                   ? PSD_OK
+                   : ps_control_no_memory(err);
+    }
+    rc = read_worker(self, request->doc, &job, &rank, err);
     if (rc == PSD_OK) {
-        rc = ps_doc_get_text_or(request->doc, "reason", PS_REASON_MAX, "", &reason, err);
+        rc = read_leaving(request->doc, &leaving, err);
     }
-    if (rc == PSD_OK && ps_doc_has(request->doc, "gives_up")) {
-        rc = ps_doc_get_bool(request->doc, "gives_up", &gives_up, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_doc_get_u64_or(request->doc, "member", 0, PS_MEMBERS_MAX - 1, 0, &member, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_doc_get_u64_or(request->doc, "joins", 0, UINT32_MAX, 0, &joins, err);
-    }
-    if (rc == PSD_OK && !say_lost(job, request->reply)) {
+    if (rc == PSD_OK && !ps_doc_set_u64(request->reply, "lost", count_lost(job))) {
         rc = ps_control_no_memory(err);
     }
     if (rc != PSD_OK) {
         return rc;
     }
-    id = job->id;
     worker = ps_job_worker(job, rank);
-    if (worker != NULL && joins != 0 && joins != worker->joins) {
+    if (worker != NULL && leaving.joins != 0 && leaving.joins != worker->joins) {
         return psd_error_set(err, PSD_WORKER_LOST,
                              "worker %" PRIu32 " of job \"%s\" has joined "
                              "again since",
                              rank, job->name);
     }
-    if (reason[0] != '\0') {
-        return fail_worker(self, job, rank, reason, gives_up, err);
+    if (leaving.reason[0] != '\0') {
+        return fail_worker(self, request, job, rank, leaving.reason, leaving.gives_up, err);
     }
     if (worker != NULL) {
-        rc = leave_member(self, id, worker, (uint32_t)member, &last, err);
+        rc = leave_member(self, job->id, worker, (uint32_t)leaving.member, &last, err);
     }
-    if (rc != PSD_OK || !last) {
-        return rc;
-    }
-    rc = ps_registry_plan_end(self->is.registry, id, rank, PS_WORKER_FINISHED, ps_unix_ms(),
-                              &command, err);
-    if (rc == PSD_OK) {
-        rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
-    }
-    if (rc == PSD_OK) {
-        ps_control_job_changed(self, id);
-    }
-    return rc;
+    return rc == PSD_OK && last ? finish_worker(self, request, job, rank, err) : rc;
 }
 
 psd_status_t ps_control_job_stop(ps_control_t *self, ps_control_request_t *request,
                                  psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    bool done = request->outcome.kind == PS_COMMAND_JOB; /* not the next one of its name */
     const ps_job_t *job = NULL;
-    uint32_t id = 0;
-    psd_status_t rc = ps_control_find_job(self, request->doc, &job, err);
+    uint32_t id = (uint32_t)request->outcome.number;
+    psd_status_t rc = done ? PSD_OK : ps_control_find_job(self, request->doc, &job, err);
 
-    if (rc != PSD_OK) {
-        return rc;
+    if (rc == PSD_OK && !done) {
+        id = job->id;
+        rc = ps_registry_plan_stop(self->is.registry, job->name, ps_unix_ms(), &command, err);
     }
-    id = job->id;
-    rc = ps_registry_plan_stop(self->is.registry, job->name, ps_unix_ms(), &command, err);
-    if (rc == PSD_OK) {
-        rc = ps_control_commit(self, &command, PS_LOG_WARN, err);
+    if (rc == PSD_OK && !done) {
+        rc = ps_control_commit_for(self, request, &command, 0, PS_LOG_WARN, err);
     }
     if (rc != PSD_OK) {
         return rc;

@@ -33,7 +33,7 @@ static psd_status_t drop_half_restored(ps_control_t *self, psd_error_t *err)
                        "table %s was being restored when the registry's node ended: the restore "
                        "failed, and the table is dropped",
                        table->spec.name);
-        rc = ps_control_drop_table(self, table->spec.name, err);
+        rc = ps_control_drop_table(self, NULL, table->spec.name, err);
         if (rc == PSD_OK) {
             note = ps_registry_plan_note(self->is.registry, ps_unix_ms(), text);
             rc = ps_control_commit(self, &note, PS_LOG_WARN, err);

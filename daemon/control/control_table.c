@@ -45,7 +45,8 @@ psd_status_t ps_control_check_updater(const ps_control_t *self, const ps_table_s
 
 /* ---- create and drop ---- */
 
-psd_status_t ps_control_drop_table(ps_control_t *self, const char *name, psd_error_t *err)
+psd_status_t ps_control_drop_table(ps_control_t *self, const ps_control_request_t *request,
+                                   const char *name, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     psd_status_t rc = ps_registry_plan_drop(self->is.registry, name, ps_unix_ms(), &command, err);
@@ -54,7 +55,8 @@ psd_status_t ps_control_drop_table(ps_control_t *self, const char *name, psd_err
         rc = psd_error_set(err, PSD_NOMEM, "no memory to drop a table");
     }
     if (rc == PSD_OK) {
-        rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
+        rc = request == NULL ? ps_control_commit(self, &command, PS_LOG_INFO, err)
+                             : ps_control_commit_for(self, request, &command, 0, PS_LOG_INFO, err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -64,9 +66,10 @@ psd_status_t ps_control_drop_table(ps_control_t *self, const char *name, psd_err
 }
 
 /* A table that a shard cannot hold must not stay in the registry. */
-void ps_control_take_table_back(ps_control_t *self, const char *name)
+void ps_control_take_table_back(ps_control_t *self, const ps_control_request_t *request,
+                                const char *name)
 {
-    psd_status_t rc = ps_control_drop_table(self, name, NULL);
+    psd_status_t rc = ps_control_drop_table(self, request, name, NULL);
 
     if (rc != PSD_OK) {
         ps_log(PS_LOG_ERROR, "table_take_back_failed", "table=%s status=%s", name,
@@ -74,8 +77,8 @@ void ps_control_take_table_back(ps_control_t *self, const char *name)
     }
 }
 
-psd_status_t ps_control_make_table(ps_control_t *self, const ps_table_spec_t *spec, bool restoring,
-                                   psd_error_t *err)
+psd_status_t ps_control_make_table(ps_control_t *self, const ps_control_request_t *request,
+                                   const ps_table_spec_t *spec, bool restoring, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     uint64_t limit = self->is.config->limits.tables;
@@ -92,7 +95,7 @@ psd_status_t ps_control_make_table(ps_control_t *self, const ps_table_spec_t *sp
     }
     command.table.restoring = restoring;
     if (rc == PSD_OK) {
-        rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
+        rc = ps_control_commit_for(self, request, &command, 0, PS_LOG_INFO, err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -101,7 +104,9 @@ psd_status_t ps_control_make_table(ps_control_t *self, const ps_table_spec_t *sp
     return PSD_OK;
 }
 
-/* When every node has the table, shows it; when one has not, drops it again. */
+/* When every node has the table, shows it; when one has not, drops it again. But
+ * a table that an earlier try made may have been in use since, so that silence
+ * is no reason to drop it. */
 static psd_status_t finish_create(ps_control_t *self, const char *name,
                                   const ps_control_request_t *request, psd_error_t *err)
 {
@@ -111,12 +116,14 @@ static psd_status_t finish_create(ps_control_t *self, const char *name,
     if (table == NULL || table->id != request->made) {
         return psd_error_set(err, PSD_NO_TABLE, "table \"%s\" was dropped while it was made", name);
     }
-    rc = ps_control_check_answered(request, err);
+    if (request->outcome.kind != PS_COMMAND_TABLE) {
+        rc = ps_control_check_answered(request, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_overseer_refusal(self->overseer, table->id, err);
     }
     if (rc != PSD_OK) {
-        ps_control_take_table_back(self, name);
+        ps_control_take_table_back(self, request, name);
         return rc;
     }
     return fill_table(self, table, request->answers, true, request->reply, err);
@@ -181,6 +188,20 @@ bool ps_control_may_have_nodes(const ps_control_t *self, ps_control_request_t *r
     return ps_now_ms() < request->until_ms && has_nodes_soon(self, spec);
 }
 
+/* The table is made already: what came after that is done again, as far as it
+ * was not. */
+static psd_status_t begin_again(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
+{
+    uint32_t id = (uint32_t)request->outcome.number;
+    psd_status_t rc = PSD_OK;
+
+    if (ps_doc_has(request->doc, "job") && ps_registry_table_by_id(self->is.registry, id) != NULL) {
+        rc = open_for_job(self, request->doc, id, err);
+    }
+    request->made = rc == PSD_OK ? id : 0;
+    return rc == PSD_OK ? ps_control_ask(request, PS_CALL_INSPECT, 0) : rc;
+}
+
 /* First step: creates the table, and opens it for the job that the request
  * names. Tells every node of both before it asks what the node has. */
 static psd_status_t begin_create(ps_control_t *self, ps_control_request_t *request,
@@ -194,8 +215,11 @@ static psd_status_t begin_create(ps_control_t *self, ps_control_request_t *reque
     if (for_job) {
         rc = ps_control_find_job(self, request->doc, &job, err);
     }
+    if (rc == PSD_OK && request->outcome.kind == PS_COMMAND_TABLE) {
+        return begin_again(self, request, err);
+    }
     if (rc == PSD_OK) {
-        rc = ps_control_make_table(self, spec, false, err);
+        rc = ps_control_make_table(self, request, spec, false, err);
     }
     if (rc == PSD_FEW_NODES && ps_control_may_have_nodes(self, request, spec)) {
         psd_error_clear(err);
@@ -232,19 +256,23 @@ psd_status_t ps_control_table_drop(ps_control_t *self, ps_control_request_t *req
                                    psd_error_t *err)
 {
     const ps_table_t *table = NULL;
+    bool done = request->outcome.kind == PS_COMMAND_DROP;
     ps_doc_t *doc = ps_doc_add_object(request->reply, "table");
     const char *name = NULL;
-    psd_status_t rc = ps_control_find_table(self, request->doc, "name", &table, err);
+    psd_status_t rc = ps_doc_get_text(request->doc, "name", PS_NAME_MAX, &name, err);
 
+    if (rc == PSD_OK && !done) {
+        rc = ps_control_find_table(self, request->doc, "name", &table, err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }
-    if (doc == NULL || !ps_doc_set_text(doc, "name", table->spec.name) ||
-        !ps_doc_set_u64(doc, "id", table->id) || !ps_doc_set_bool(doc, "dropped", true)) {
+    if (doc == NULL || !ps_doc_set_text(doc, "name", name) ||
+        !ps_doc_set_u64(doc, "id", done ? request->outcome.number : table->id) ||
+        !ps_doc_set_bool(doc, "dropped", true)) {
         return ps_control_no_memory(err);
     }
-    rc = ps_doc_get_text(request->doc, "name", PS_NAME_MAX, &name, err);
-    return rc == PSD_OK ? ps_control_drop_table(self, name, err) : rc;
+    return done ? PSD_OK : ps_control_drop_table(self, request, name, err);
 }
 
 psd_status_t ps_control_table_ack(ps_control_t *self, ps_control_request_t *request,
@@ -252,19 +280,27 @@ psd_status_t ps_control_table_ack(ps_control_t *self, ps_control_request_t *requ
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     const ps_table_t *table = NULL;
+    bool done = request->outcome.kind == PS_COMMAND_ACK; /* of the loss that was known then */
     ps_doc_t *doc = ps_doc_add_object(request->reply, "table");
-    psd_status_t rc = ps_control_find_table(self, request->doc, "name", &table, err);
+    const char *name = NULL;
+    psd_status_t rc = ps_doc_get_text(request->doc, "name", PS_NAME_MAX, &name, err);
 
+    if (rc == PSD_OK && !done) {
+        rc = ps_control_find_table(self, request->doc, "name", &table, err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }
-    if (doc == NULL || !ps_doc_set_text(doc, "name", table->spec.name) ||
-        !ps_doc_set_bool(doc, "rows_lost", table->rows_lost) ||
-        !ps_doc_set_bool(doc, "loss_acked", table->rows_lost)) {
+    if (doc == NULL || !ps_doc_set_text(doc, "name", name) ||
+        !ps_doc_set_bool(doc, "rows_lost", done || table->rows_lost) ||
+        !ps_doc_set_bool(doc, "loss_acked", done || table->rows_lost)) {
         return ps_control_no_memory(err);
     }
-    rc = ps_registry_plan_ack(self->is.registry, table->spec.name, ps_unix_ms(), &command, err);
-    return rc == PSD_OK ? ps_control_commit(self, &command, PS_LOG_INFO, err) : rc;
+    if (done) {
+        return PSD_OK;
+    }
+    rc = ps_registry_plan_ack(self->is.registry, name, ps_unix_ms(), &command, err);
+    return rc == PSD_OK ? ps_control_commit_for(self, request, &command, 0, PS_LOG_INFO, err) : rc;
 }
 
 /* ---- open and look ---- */

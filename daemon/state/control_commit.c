@@ -8,3 +8,15 @@ psd_status_t ps_control_commit(ps_control_t *self, const ps_command_t *command,
 {
     return ps_commit(self->is.db, self->is.registry, command, level, err);
 }
+
+psd_status_t ps_control_commit_for(ps_control_t *self, const ps_control_request_t *request,
+                                   ps_command_t *command, uint64_t detail, ps_log_level_t level,
+                                   psd_error_t *err)
+{
+    if (request->once) {
+        command->session = request->waits.session;
+        command->request = request->waits.id;
+        command->detail = detail;
+    }
+    return ps_control_commit(self, command, level, err);
+}

@@ -119,6 +119,9 @@ typedef struct ps_request_doc {
     uint32_t made;               /* the table that it makes; 0: none */
     ps_doc_t *array;             /* … and borrows from the reply */
     bool once;                   /* its answer is kept for a repetition */
+    ps_outcome_t outcome;        /* what an earlier try, whose answer nobody knows any more, has
+                                    changed; kind 0: nothing, or there was none */
+    uint64_t detail;             /* JOB_JOIN: the member and its life (control_job.c) */
     ps_work_ask_t work;          /* SLICE, DONE */
     ps_work_answer_t answer;     /* … and its answer once the command is stored, … */
     bool planned;                /* … of which it is a part */
@@ -200,11 +203,17 @@ uint64_t ps_control_checkpoint_deadline(const ps_control_t *self);
 PSD_MUST_CHECK bool ps_control_add_names(const ps_control_t *self, ps_doc_t *reply);
 /* control_table.c: creates a table and tells the nodes; drops it again when
  * one cannot hold it. */
-PSD_MUST_CHECK psd_status_t ps_control_make_table(ps_control_t *self, const ps_table_spec_t *spec,
-                                                  bool restoring, psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_control_drop_table(ps_control_t *self, const char *name,
+PSD_MUST_CHECK psd_status_t ps_control_make_table(ps_control_t *self,
+                                                  const ps_control_request_t *request,
+                                                  const ps_table_spec_t *spec, bool restoring,
                                                   psd_error_t *err);
-void ps_control_take_table_back(ps_control_t *self, const char *name);
+/* request: that wants it, or NULL. */
+PSD_MUST_CHECK psd_status_t ps_control_drop_table(ps_control_t *self,
+                                                  const ps_control_request_t *request,
+                                                  const char *name, psd_error_t *err);
+/* request: that made it, or NULL. */
+void ps_control_take_table_back(ps_control_t *self, const ps_control_request_t *request,
+                                const char *name);
 /* Whether a table that needs more copies than nodes are up may get them
  * within the request's timeout: then the request pauses. */
 bool ps_control_may_have_nodes(const ps_control_t *self, ps_control_request_t *request,
@@ -333,6 +342,12 @@ PSD_MUST_CHECK psd_status_t ps_control_check_rows(const ps_control_t *self,
 /* control_commit.c: ps_commit of this registry; remembers when it broke. */
 PSD_MUST_CHECK psd_status_t ps_control_commit(ps_control_t *self, const ps_command_t *command,
                                               ps_log_level_t level, psd_error_t *err);
+/* The same for a command that is what the request asks for: a repetition gets
+ * it as request->outcome with `detail`, even from another member. */
+PSD_MUST_CHECK psd_status_t ps_control_commit_for(ps_control_t *self,
+                                                  const ps_control_request_t *request,
+                                                  ps_command_t *command, uint64_t detail,
+                                                  ps_log_level_t level, psd_error_t *err);
 /* control_answer.c */
 /* A document with v, id and status; NULL: no memory. */
 PSD_MUST_CHECK ps_doc_t *ps_control_new_reply(uint64_t id, psd_status_t status);
