@@ -284,6 +284,49 @@ static psd_status_t read_parent(const ps_doc_t *manifest, const char *dir, ps_ch
 
 /* ---- the steps ---- */
 
+/* What an earlier try of the request has begun, and nobody will end, goes. */
+static psd_status_t drop_begun(const char *dir, const char *name, psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *manifest = NULL;
+    psd_status_t rc = ps_checkpoint_read(ps_disk_real(), dir, name, &manifest, NULL, NULL);
+
+    if (rc != PSD_NO_CHECKPOINT) {
+        return PSD_OK; /* it is whole, or damaged: a refusal will say so */
+    }
+    rc = ps_checkpoint_drop(ps_disk_real(), dir, name, err);
+    if (rc == PSD_NO_CHECKPOINT) {
+        psd_error_clear(err);
+        return PSD_OK;
+    }
+    return rc;
+}
+
+/* Makes the directory, and notes it for a repetition of the request. */
+static psd_status_t begin_files(ps_control_t *self, const ps_control_request_t *request,
+                                const char *dir, const char *name, psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    bool again = request->outcome.kind == PS_COMMAND_NOTE;
+    char text[sizeof command.text];
+    psd_status_t rc = again ? drop_begun(dir, name, err) : PSD_OK;
+
+    if (rc == PSD_OK) {
+        rc = ps_checkpoint_begin(ps_disk_real(), dir, name, err);
+    }
+    if (rc != PSD_OK || again) {
+        return rc;
+    }
+    (void)snprintf(text, sizeof text, "checkpoint %s was begun", name);
+    command = ps_registry_plan_note(self->is.registry, ps_unix_ms(), text);
+    rc = ps_control_commit_for(self, request, &command, 0, PS_LOG_INFO, err);
+    if (rc != PSD_OK) {
+        psd_status_t dropped = ps_checkpoint_drop(ps_disk_real(), dir, name, NULL);
+
+        (void)dropped; /* the first cause is reported */
+    }
+    return rc;
+}
+
 /* First step: the request is complete; marks wait for the next step. */
 static psd_status_t arm(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
 {
@@ -311,7 +354,7 @@ static psd_status_t arm(ps_control_t *self, ps_control_request_t *request, psd_e
         rc = name_parent(self, request, (const char *)dir.data, manifest, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_checkpoint_begin(ps_disk_real(), (const char *)dir.data, name, err);
+        rc = begin_files(self, request, (const char *)dir.data, name, err);
     }
     if (rc != PSD_OK) {
         return rc;

@@ -175,6 +175,46 @@ static bool a_node_is_drained_once(asked_t *a)
     return control_ask(&a->other, "node_drain", stay, "\"draining\":false");
 }
 
+/* Until the work of that number is done; the last look is the client's. */
+static bool look(asked_t *a)
+{
+    const char *at = strstr(a->c.reply, "\"number\":");
+    char fields[64];
+
+    CHECK(at != NULL);
+    (void)snprintf(fields, sizeof fields, ",\"number\":%llu", strtoull(at + 9, NULL, 10));
+    do {
+        a->id = a->c.id;
+        CHECK(control_ask(&a->c, "checkpoint_look", fields, "\"status\":\"OK\""));
+    } while (strstr(a->c.reply, "\"is_done\":true") == NULL);
+    return true;
+}
+
+/* Work that was under way ends with the registry: the repetition begins it
+ * again. */
+static bool a_checkpoint_is_made_and_restored(asked_t *a)
+{
+    static const char create[] = ",\"name\":\"c1\",\"tables\":[\"w\"]";
+    static const char restore[] = ",\"name\":\"c1\",\"table\":\"w\",\"as\":\"r\"";
+    char fields[64];
+    unsigned long long number = 0;
+
+    CHECK(ask(a, "checkpoint_create", create));
+    CHECK(ask_again(a, "checkpoint_create", create, KEYS("\"status\":")));
+    CHECK(look(a));
+    CHECK(ask(a, "checkpoint_restore", restore));
+    CHECK(control_ask(&a->other, "table_list", "", "\"name\":\"w\""));
+    CHECK(strstr(a->other.reply, "\"name\":\"r\"") == NULL);
+    CHECK(ask_again(a, "checkpoint_restore", restore, KEYS("\"status\":")));
+    number = strtoull(strstr(a->c.reply, "\"number\":") + 9, NULL, 10);
+    CHECK(look(a));
+    memcpy(a->first, a->c.reply, sizeof a->first);
+    CHECK(die_and_live(a));
+    (void)snprintf(fields, sizeof fields, ",\"number\":%llu", number);
+    CHECK(ask_again(a, "checkpoint_look", fields, KEYS("\"is_done\":", "\"row_bytes\":")));
+    return control_ask(&a->other, "table_inspect", ",\"name\":\"r\"", "\"name\":\"r\"");
+}
+
 static bool start_member(daemon_t *m, const asked_t *a, const char *name)
 {
     char config[600];
@@ -241,6 +281,7 @@ int main(void)
     RUN(a_worker_leaves_once(&a));
     RUN(a_job_is_stopped_once(&a));
     RUN(a_node_is_drained_once(&a));
+    RUN(a_checkpoint_is_made_and_restored(&a));
     RUN(half_a_join_goes_on(&a, &m));
     RUN(a_node_is_removed_once(&a));
     control_close(&a.c);
