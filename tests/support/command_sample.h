@@ -145,6 +145,17 @@ static inline void sample_holds(ps_work_t *work)
     work->holds[1] = (ps_work_hold_t){PS_WORK_DONE, 25, 26, 2, 27, 4, 1};
 }
 
+static inline void sample_cluster(ps_cluster_t *cluster)
+{
+    sample_text(cluster->name, sizeof cluster->name, "psd");
+    cluster->uuid = sample_id(1);
+    cluster->sessions = 1000;
+    cluster->last_table = 28;
+    cluster->last_job = 29;
+    cluster->lineage = sample_id(0x40);
+    cluster->sm_version = 1;
+}
+
 /* The caller's (ps_command_done). */
 static inline ps_command_t command_sample(ps_command_kind_t kind)
 {
@@ -158,13 +169,7 @@ static inline ps_command_t command_sample(ps_command_kind_t kind)
     sample_text(command.text, sizeof command.text, "what happened");
     switch (kind) {
     case PS_COMMAND_CLUSTER:
-        sample_text(command.cluster.name, sizeof command.cluster.name, "psd");
-        command.cluster.uuid = sample_id(1);
-        command.cluster.sessions = 1000;
-        command.cluster.last_table = 28;
-        command.cluster.last_job = 29;
-        command.cluster.lineage = sample_id(0x40);
-        command.cluster.sm_version = 1;
+        sample_cluster(&command.cluster);
         break;
     case PS_COMMAND_NODE:
         sample_node(&command);
