@@ -241,6 +241,7 @@ typedef struct cluster_registry {
     ps_command_t *log;      /* owned; the stored commands */
     size_t n_log;
     size_t capacity;
+    uint64_t hash;           /* of what is stored */
     ps_overseer_t *overseer; /* owned; likewise … */
     uint32_t life;           /* … that one's */
     cluster_joining_t joining[CLUSTER_WORKERS_MAX];

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "protocol/registry/command_code.h"
 #include "protocol/replica/replicas.h"
 #include "sim_cluster.h"
 
@@ -68,6 +69,18 @@ static void tell_changes(cluster_t *self, const ps_command_t *command)
     }
 }
 
+/* What a log would hold of it. */
+static ps_command_t from_bytes(const ps_command_t *command)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+    ps_command_t copy = {0};
+
+    cluster_need(ps_command_encode(command, &bytes) &&
+                     ps_command_decode((ps_bytes_t){bytes.data, bytes.size}, &copy, NULL) == PSD_OK,
+                 "a command in bytes");
+    return copy;
+}
+
 void cluster_registry_commit(cluster_t *self, ps_command_t *command)
 {
     cluster_registry_t *registry = &self->registry;
@@ -80,16 +93,17 @@ void cluster_registry_commit(cluster_t *self, ps_command_t *command)
         ps_grow(&registry->log, &registry->capacity, registry->n_log + 1, sizeof *registry->log),
         "memory for a command");
     cluster_job_note(self, command);
-    registry->log[registry->n_log++] = *command;
+    registry->log[registry->n_log++] = from_bytes(command);
     if (ps_registry_apply(registry->machine, command, self->now_ms, err) != PSD_OK) {
         cluster_fail(self, "a planned command does not fit: %s", psd_error_text(err));
     }
     if (command->kind == PS_COMMAND_COPIES) {
         cluster_trace(self, "registry, epoch %" PRIu64 ": %s", command->epoch, command->text);
     }
+    registry->hash = ps_registry_hash(registry->machine);
     tell_changes(self, command);
     self->changed_ms = self->now_ms;
-    *command = (ps_command_t){0};
+    ps_command_done(command);
 }
 
 /* A command planned at the start cannot be refused. */
@@ -422,6 +436,9 @@ void cluster_registry_restart(cluster_t *self)
         cluster_need(ps_registry_apply(registry->machine, &registry->log[i], self->now_ms, NULL) ==
                          PSD_OK,
                      "a stored command that fits");
+    }
+    if (registry->n_log > 0 && ps_registry_hash(registry->machine) != registry->hash) {
+        cluster_fail(self, "from bytes, the commands make another state");
     }
     new_overseer(self);
     (void)cluster_at(self, self->now_ms, CLUSTER_FAULTS, 0); /* drains wait */

@@ -62,7 +62,7 @@ typedef struct world {
     uint64_t max_epoch; /* of all commands */
     ps_registry_t *registry;
     ps_registry_t *follower; /* is fed with the bytes of the same commands */
-    ps_command_t *log; /* owned; stored commands */
+    ps_command_t *log;       /* owned; stored commands */
     size_t n_log;
     size_t max_log;
     world_node_t nodes[WORLD_NODES];

@@ -39,7 +39,8 @@ static const struct {
 } counts[] = {PS_ROW_MAP(N_COLUMNS)};
 
 /* Each column is in the list, but for the count of commits and the place of the
- * last; the keys of the list are those of the table. That the list has no others, an opening checks. */
+ * last; the keys of the list are those of the table. That the list has no others, an opening
+ * checks. */
 Test(registry_db_rows, the_list_has_every_column)
 {
     make_data();
