@@ -5,8 +5,8 @@
  * A child makes and drops tables as fast as it can and says, through a pipe,
  * what has been stored. It is killed at a random moment, be that while it opens
  * or even makes the file. Then: the registry opens, every table in it is whole,
- * and what is there is what the child said, and at most the one command that it
- * was at.
+ * what is there is what the child said, and at most the one command that it was
+ * at, and the place is that of the last command.
  */
 #include <poll.h>
 #include <signal.h>
@@ -211,6 +211,24 @@ static bool check_found(const ps_registry_t *registry, ledger_t *ledger)
     return n_different <= 1;
 }
 
+/* Each command has left a line of the history, and its place. */
+static bool check_place(const psd_t *self)
+{
+    PSD_AUTO(ps_free_at) ps_event_row_t *rows = NULL;
+    uint64_t index = ps_registry_db_applied(self->db).index;
+    size_t n = 0;
+
+    if (ps_registry_db_events(self->db, 1, &rows, &n, err) != PSD_OK) {
+        return complain("events");
+    }
+    if (index == (n == 0 ? 0 : rows[0].id)) {
+        return true;
+    }
+    (void)fprintf(stderr, "%" PRIu64 " commands are stored, the place is %" PRIu64 "\n",
+                  n == 0 ? 0 : rows[0].id, index);
+    return false;
+}
+
 static bool run_round(const char *dir, uint64_t seed, ledger_t *ledger)
 {
     ps_rng_t rng = {seed};
@@ -231,7 +249,7 @@ static bool run_round(const char *dir, uint64_t seed, ledger_t *ledger)
     wait_some(fds[0], &rng, ledger);
     good = kill_child(child, fds[0], ledger);
     (void)close(fds[0]);
-    good = good && open_psd(&self, dir) && check_found(self.registry, ledger);
+    good = good && open_psd(&self, dir) && check_found(self.registry, ledger) && check_place(&self);
     close_psd(&self);
     return good;
 }

@@ -474,6 +474,7 @@ Test(registry_db, a_full_disk_stores_nothing_and_goes_on_when_there_is_room)
         psd_status_t rc = PSD_OK;
         struct stat wal = {0};
         char path[PATH_MAX + 40];
+        uint64_t index = ps_registry_db_applied(db).index;
 
         (void)snprintf(path, sizeof path, "%s-wal", file);
         (void)snprintf(spec.name, sizeof spec.name, "t%u", (unsigned)room);
@@ -487,6 +488,7 @@ Test(registry_db, a_full_disk_stores_nothing_and_goes_on_when_there_is_room)
 
             cr_assert_eq(rc, PSD_IO, "%s", psd_error_text(err));
             cr_assert_str_eq(before, undone);
+            cr_assert_eq(ps_registry_db_applied(db).index, index, "its place is free");
             n_refused++;
             loaded = load_db(db);
             after = fixture_dump(loaded);
