@@ -275,24 +275,35 @@ static void reload(run_t *self)
     (void)sd_notify(0, "READY=1");
 }
 
+/* The signal that came, 0: none. Logs one that ends psd. */
+static uint32_t read_signal(const run_t *self)
+{
+    struct signalfd_siginfo info;
+
+    if (read(self->signals, &info, sizeof info) != sizeof info) {
+        return 0;
+    }
+    if (info.ssi_signo != SIGHUP) {
+        ps_log(PS_LOG_INFO, "stopping", "signal=%s pid=%" PRIu32,
+               info.ssi_signo == SIGTERM ? "TERM" : "INT", info.ssi_pid);
+    }
+    return info.ssi_signo;
+}
+
 static int handle_signal(zloop_t *loop, zmq_pollitem_t *item, void *argument)
 {
     run_t *self = argument;
-    struct signalfd_siginfo info;
+    uint32_t signal_number = 0;
 
     (void)loop;
     (void)item;
     begin(self);
-    if (read(self->signals, &info, sizeof info) != sizeof info) {
-        return 0;
-    }
-    if (info.ssi_signo == SIGHUP) {
+    signal_number = read_signal(self);
+    if (signal_number == SIGHUP) {
         reload(self);
         return go_on(self);
     }
-    ps_log(PS_LOG_INFO, "stopping", "signal=%s pid=%" PRIu32,
-           info.ssi_signo == SIGTERM ? "TERM" : "INT", info.ssi_pid);
-    return -1;
+    return signal_number == 0 ? 0 : -1;
 }
 
 static psd_status_t take_signals(run_t *self, psd_error_t *err)
@@ -426,6 +437,12 @@ psd_status_t ps_run(const ps_opts_t *options, ps_config_t *config, psd_error_t *
     }
     if (rc == PSD_OK) {
         rc = serve(&self, err);
+    } else if (rc == PSD_INTERRUPTED) { /* while it waited for the registry */
+        ps_log_set_level((ps_log_level_t)config->log.level);
+        while (read_signal(&self) == SIGHUP) {
+        }
+        psd_error_clear(err);
+        rc = PSD_OK;
     }
     (void)sd_notify(0, "STOPPING=1");
     give_signals_back();

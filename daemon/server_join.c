@@ -20,7 +20,7 @@
 
 #define MEMBERSHIP "member.json"
 #define REGISTRY "registry.db"
-#define MEMBERSHIP_BYTES_MAX 4096
+#define MEMBERSHIP_BYTES_MAX 16384
 /* How the file ends: XXH3-64 of all bytes before. */
 #define MEMBERSHIP_END ",\"checksum\":\"%016" PRIx64 "\"}"
 #define MEMBERSHIP_END_SIZE 31
@@ -31,7 +31,8 @@ typedef struct membership {
     ps_id_t cluster;
     char name[PS_NAME_MAX + 1]; /* of the cluster */
     char node[PS_NAME_MAX + 1];
-    ps_id_t secret; /* zero: written before nodes had one */
+    ps_id_t secret;       /* zero: written before nodes had one */
+    ps_members_t members; /* that have the registry, at the last join */
 } membership_t;
 
 /* The text of DIR/NAME, cut at size. Errors: PSD_IO it is there and cannot be
@@ -136,11 +137,12 @@ static psd_status_t read_membership(const char *dir, membership_t *ret, psd_erro
     if (rc != PSD_OK) {
         return psd_error_wrap(err, PSD_DAMAGED, "%s/%s", dir, MEMBERSHIP);
     }
+    ps_members_from_doc(&ret->members, doc);
     ret->is_there = true;
     return PSD_OK;
 }
 
-static psd_status_t write_membership(const ps_server_t *self, const char *name,
+static psd_status_t write_membership(const ps_server_t *self, const ps_joined_t *joined,
                                      const ps_id_t *secret, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
@@ -148,8 +150,9 @@ static psd_status_t write_membership(const ps_server_t *self, const char *name,
     char end[MEMBERSHIP_END_SIZE + 1];
 
     if (doc == NULL || !ps_doc_set_id(doc, "cluster", &self->cluster) ||
-        !ps_doc_set_text(doc, "cluster_name", name) || !ps_doc_set_text(doc, "node", self->node) ||
-        !ps_doc_set_id(doc, "secret", secret) || !ps_doc_print(doc, &text)) {
+        !ps_doc_set_text(doc, "cluster_name", joined->cluster_name) ||
+        !ps_doc_set_text(doc, "node", self->node) || !ps_doc_set_id(doc, "secret", secret) ||
+        !ps_members_to_doc(&joined->members, doc) || !ps_doc_print(doc, &text)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for %s", MEMBERSHIP);
     }
     text.size--; /* its last brace */
@@ -247,7 +250,9 @@ psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err)
     who = (ps_member_self_t){.name = self->node,
                              .incarnation = self->incarnation,
                              .secret = known.secret,
-                             .any_name = !known.is_there && is_default_name(self)};
+                             .any_name = !known.is_there && is_default_name(self),
+                             .has_joined = known.is_there,
+                             .members = &known.members};
     if (rc == PSD_OK && ps_id_is_zero(&known.secret)) {
         rc = ps_random(&who.secret, sizeof who.secret, err);
     }
@@ -265,9 +270,10 @@ psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err)
     self->old_sessions = joined.session;
     /* Stored before the node announces itself, so that it never lacks what
      * the registry stores then. */
-    return ps_id_equal(&known.secret, &who.secret)
+    return ps_id_equal(&known.secret, &who.secret) &&
+                   ps_members_equal(&known.members, &joined.members)
                ? PSD_OK
-               : write_membership(self, joined.cluster_name, &who.secret, err);
+               : write_membership(self, &joined, &who.secret, err);
 }
 
 psd_status_t ps_server_announce_member(ps_server_t *self, psd_error_t *err)

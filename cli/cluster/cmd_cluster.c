@@ -3,16 +3,15 @@
 #include "cli/cluster/cluster.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "cli/cluster/cmd_node.h"
 #include "cli/run/silent.h"
-#include "transport/sockets/reach.h"
 
 #define SOON_MS 500        /* after this time without an answer it looks for the cause … */
 #define NAMED_WITHIN_S 0.9 /* … until then */
 #define NOT_HEALTHY_EXIT 1
-#define REACH_MS 200
 
 static const ps_column_t STATUS[] = {{"CLUSTER", "cluster.name", PS_UNIT_NONE, false},
                                      {"UUID", "cluster.uuid", PS_UNIT_NONE, false},
@@ -97,21 +96,20 @@ static bool is_silence(psd_status_t rc)
     return rc == PSD_CONNECT || rc == PSD_DEADLINE;
 }
 
-/* The request was made in two parts: reports the whole time, and the present state. */
-static psd_status_t say_silence(const ps_cli_t *cli, psd_status_t rc, psd_error_t *err)
+/* The request was made in two parts: reports the whole time. */
+static psd_status_t say_silence(const ps_cli_t *cli, psd_status_t rc, double waited_ms,
+                                psd_error_t *err)
 {
-    char why[PS_REACH_TEXT] = "";
-
-    if (rc == PSD_CONNECT) {
-        (void)ps_reach_why(cli->endpoint, REACH_MS, why);
+    if (rc != PSD_DEADLINE) {
+        return psd_error_wrap(err, rc, "waited %.0f ms", waited_ms);
     }
     psd_error_clear(err);
-    return psd_error_set(err, rc, "no answer from %s within %" PRIu32 " ms%s%s", cli->endpoint,
-                         cli->timeout_ms, why[0] == '\0' ? "" : ": ", why);
+    return psd_error_set(err, rc, "no answer from %s within %" PRIu32 " ms", cli->endpoint,
+                         cli->timeout_ms);
 }
 
 /* Asks. When no answer comes soon, finds out why and reports it. A psd that
- * is only slow gets the whole timeout. */
+ * is only slow, and nodes that know no registry now, get the whole timeout. */
 static psd_status_t ask_status(ps_cli_t *cli, json_t **ret_status, psd_error_t *err)
 {
     const uint64_t most_ms = cli->timeout_ms;
@@ -120,13 +118,15 @@ static psd_status_t ask_status(ps_cli_t *cli, json_t **ret_status, psd_error_t *
     PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
     double began_s = ps_cli_now_s();
     psd_status_t rc = ask_for(cli, soon_ms, ret_status, err);
-    ps_silence_t silence = PS_SILENCE_NOBODY;
+    ps_silence_t silence = PS_SILENCE_TURNS;
     double waited_ms = 0;
 
-    if (!is_silence(rc)) {
+    if (!is_silence(rc) && rc != PSD_NOT_LEADER) {
         return rc;
     }
-    silence = ps_silent_look(cli->endpoint, soon_ms, began_s + NAMED_WITHIN_S, why);
+    if (is_silence(rc) && strchr(cli->endpoint, ',') == NULL) {
+        silence = ps_silent_look(cli->endpoint, soon_ms, began_s + NAMED_WITHIN_S, why);
+    }
     if (silence == PS_SILENCE_NAMED || (silence == PS_SILENCE_ELSEWHERE && !has_time)) {
         psd_error_clear(err);
         return psd_error_set(err, PSD_FAILED, "%s", psd_error_text(why));
@@ -139,7 +139,9 @@ static psd_status_t ask_status(ps_cli_t *cli, json_t **ret_status, psd_error_t *
         psd_error_clear(err);
         rc = ask_for(cli, most_ms - (uint64_t)waited_ms, ret_status, err);
     }
-    return is_silence(rc) ? say_silence(cli, rc, err) : rc;
+    return is_silence(rc) || rc == PSD_NOT_LEADER
+               ? say_silence(cli, rc, (ps_cli_now_s() - began_s) * 1000.0, err)
+               : rc;
 }
 
 psd_status_t ps_cmd_cluster_status(ps_cli_t *cli, psd_error_t *err)

@@ -12,7 +12,6 @@
 #include "cli/jobs/workers.h"
 #include "cli/output/interrupt.h"
 #include "cli/run/private_psd.h"
-#include "transport/sockets/reach.h"
 
 #define PROBE_MS 1000 /* timeout to find out whether a psd runs at all */
 #define JOB_SIZE 64
@@ -91,13 +90,11 @@ static psd_status_t check_version(const ps_cli_t *cli, psd_error_t *err)
  * listens: beside a slow psd the job would get an empty private one. */
 static psd_status_t find_psd(ps_cli_t *cli, ps_private_psd_t *own, psd_error_t *err)
 {
-    char why[PS_REACH_TEXT];
     bool may_start = ps_args_u64(&cli->args, "servers") == 1;
     uint32_t timeout_ms = may_start && cli->timeout_ms > PROBE_MS ? PROBE_MS : cli->timeout_ms;
     psd_status_t rc = ps_cli_connect_by(cli, NULL, timeout_ms, &cli->client, err);
 
-    if (rc == PSD_CONNECT && may_start &&
-        ps_reach_why(cli->endpoint, PROBE_MS, why) == PS_REACH_LISTENS) {
+    if (rc == PSD_CONNECT && may_start && ps_cli_is_listened(cli, PROBE_MS)) {
         may_start = false;
         if (timeout_ms < cli->timeout_ms) {
             psd_error_clear(err);

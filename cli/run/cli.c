@@ -2,6 +2,7 @@
 /* One run: settings, connection, requests. */
 #include "cli/run/cli.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -9,6 +10,8 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "cli/output/output_cell.h"
+#include "transport/sockets/reach.h"
+#include "wire/messages/route.h"
 
 void ps_args_done(ps_args_t *self)
 {
@@ -56,6 +59,25 @@ psd_status_t ps_cli_connect_by(const ps_cli_t *self, const char *transport, uint
         return psd_error_wrap(err, rc, "%s", self->endpoint);
     }
     return rc;
+}
+
+bool ps_cli_is_listened(const ps_cli_t *self, uint32_t wait_ms)
+{
+    const char *from = self->endpoint;
+
+    while (from != NULL) {
+        const char *end = strchr(from, ',');
+        char one[PS_ENDPOINT_MAX + 1];
+        char why[PS_REACH_TEXT];
+
+        (void)snprintf(one, sizeof one, "%.*s",
+                       (int)(end == NULL ? strlen(from) : (size_t)(end - from)), from);
+        if (ps_reach_why(one, wait_ms, why) == PS_REACH_LISTENS) {
+            return true;
+        }
+        from = end == NULL ? NULL : end + 1;
+    }
+    return false;
 }
 
 psd_status_t ps_cli_connect(ps_cli_t *self, psd_error_t *err)

@@ -45,6 +45,9 @@ typedef struct ps_cli {
 
 void ps_cli_done(ps_cli_t *self);
 
+/* Whether somebody listens at one of the addresses of the endpoint; looks for wait_ms
+ * at each. */
+bool ps_cli_is_listened(const ps_cli_t *self, uint32_t wait_ms);
 /* Connects unless connected. Errors: as psd_connect, naming the endpoint. */
 PSD_MUST_CHECK psd_status_t ps_cli_connect(ps_cli_t *self, psd_error_t *err);
 /* A further connection with a transport of its own (NULL: as PSD_TRANSPORT has

@@ -155,7 +155,8 @@ psd_status_t ps_control_node_join(ps_control_t *self, ps_control_request_t *requ
         !ps_doc_set_text(request->reply, "node", self->is.node) ||
         !ps_doc_set_text(request->reply, "name", name) ||
         !ps_doc_set_u64(request->reply, "epoch", ps_registry_epoch(self->is.registry)) ||
-        !ps_doc_set_u64(request->reply, "session", session)) {
+        !ps_doc_set_u64(request->reply, "session", session) ||
+        !ps_control_add_members(self, request->reply)) {
         return ps_control_no_memory(err);
     }
     return PSD_OK;

@@ -3,6 +3,7 @@
 #include "daemon/state/control_inner.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "daemon/nodes/commit.h"
 #include "wire/messages/message.h"
@@ -139,6 +140,19 @@ static psd_status_t take_session(ps_control_t *self, const ps_id_t *client, uint
     return PSD_OK;
 }
 
+bool ps_control_add_members(const ps_control_t *self, ps_doc_t *reply)
+{
+    const ps_node_t *node = ps_registry_node(self->is.registry, self->is.node);
+    ps_members_t members = {.n = 1};
+
+    if (node == NULL) {
+        return true;
+    }
+    memcpy(members.items[0].node, node->name, sizeof node->name);
+    memcpy(members.items[0].endpoint, node->control, sizeof node->control);
+    return ps_members_to_doc(&members, reply);
+}
+
 static bool fill_welcome(const ps_control_t *self, ps_doc_t *reply, uint64_t session)
 {
     ps_id_t uuid;
@@ -153,7 +167,7 @@ static bool fill_welcome(const ps_control_t *self, ps_doc_t *reply, uint64_t ses
            ps_doc_set_u64(reply, "epoch", ps_registry_epoch(self->is.registry)) &&
            ps_doc_set_u64(reply, "heartbeat_ms", config->workers.heartbeat_ms) &&
            ps_doc_set_u64(reply, "lost_after_ms", config->workers.lost_after_ms) &&
-           ps_doc_set_text(reply, "version", PSD_RELEASE);
+           ps_doc_set_text(reply, "version", PSD_RELEASE) && ps_control_add_members(self, reply);
 }
 
 psd_status_t ps_control_hello(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)

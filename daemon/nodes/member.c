@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -25,6 +26,9 @@ void ps_member_destroy(ps_member_t **self_p)
     }
     ps_agent_destroy(&self->agent);
     ps_socket_drop(&self->link);
+    if (self->signals >= 0) {
+        (void)close(self->signals);
+    }
     ps_free(self->shards);
     psd_error_destroy(&self->err);
     ps_free(self);
@@ -295,27 +299,47 @@ uint64_t ps_member_deadline(const ps_member_t *self)
 
 /* ---- the node's own control port ---- */
 
-static void refuse(ps_member_t *self, uint64_t conn, uint64_t id)
+static bool fill_refusal(const ps_member_t *self, ps_doc_t *doc, uint64_t id)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
-    PSD_AUTO(ps_buffer_done) ps_buffer_t out = {0};
-    const psd_status_t rc = PSD_UNSUPPORTED;
+    const psd_status_t rc = PSD_NOT_LEADER;
+    bool is_heard = ps_member_is_heard(self);
     ps_doc_t *error = NULL;
+    ps_doc_t *leader = NULL;
+    const ps_members_t members = {.n = 1, .items = {self->leader}};
     char line[600];
 
     (void)snprintf(line, sizeof line, "node \"%s\" is not the registry; ask %s, which %s",
-                   self->name, self->registry,
-                   ps_member_is_heard(self) ? "answers" : "is silent now");
-    if (doc == NULL || !ps_doc_set_u64(doc, "v", 1) || !ps_doc_set_u64(doc, "id", id) ||
-        !ps_doc_set_text(doc, "status", psd_status_name(rc))) {
-        return;
+                   self->name, self->leader.endpoint, is_heard ? "answers" : "is silent");
+    if (!ps_doc_set_u64(doc, "v", 1) || !ps_doc_set_u64(doc, "id", id) ||
+        !ps_doc_set_text(doc, "status", psd_status_name(rc)) ||
+        !ps_doc_set_text(doc, "node", self->name)) {
+        return false;
     }
     error = ps_doc_add_object(doc, "error");
     if (error == NULL || !ps_doc_set_text(error, "code", psd_status_code(rc)) ||
         !ps_doc_set_i64(error, "exit", psd_status_exit(rc)) ||
         !ps_doc_set_text(error, "message", line) ||
-        !ps_doc_set_text(error, "hint", "set --endpoint to the registry's") ||
-        !ps_doc_print(doc, &out)) {
+        !ps_doc_set_text(error, "hint", psd_status_hint(rc))) {
+        return false;
+    }
+    if (is_heard) {
+        leader = ps_doc_add_object(doc, "leader");
+        if (leader == NULL || !ps_member_to_doc(leader, self->leader.node, self->leader.endpoint)) {
+            return false;
+        }
+    } else if (!ps_doc_set_null(doc, "leader")) {
+        return false;
+    }
+    return ps_members_to_doc(&members, doc);
+}
+
+/* Every request: it names the registry, which answers it. */
+static void refuse(ps_member_t *self, uint64_t conn, uint64_t id)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
+    PSD_AUTO(ps_buffer_done) ps_buffer_t out = {0};
+
+    if (doc == NULL || !fill_refusal(self, doc, id) || !ps_doc_print(doc, &out)) {
         return;
     }
     if (ps_socket_send_text(self->is.port, conn, (ps_bytes_t){.data = out.data, .size = out.size},

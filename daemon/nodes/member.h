@@ -17,6 +17,7 @@
 #include "daemon/nodes/node_damage.h"
 #include "daemon/config/plugins.h"
 #include "daemon/shards/shards.h"
+#include "protocol/session/finder.h"
 #include "transport/sockets/socket.h"
 
 typedef struct ps_member ps_member_t;
@@ -26,25 +27,32 @@ typedef struct ps_joined {
     char node[PS_NAME_MAX + 1]; /* the node's name */
     ps_id_t cluster;
     char cluster_name[PS_NAME_MAX + 1];
-    uint64_t session; /* the highest that was given out */
+    uint64_t session;     /* the highest that was given out */
+    ps_members_t members; /* the nodes that have the registry */
 } ps_joined_t;
 
 /* The node that joins. */
 typedef struct ps_member_self {
     const char *name;
     uint64_t incarnation;
-    ps_id_t secret; /* of all lives of the node */
-    bool any_name;  /* when the name is taken, accept another */
+    ps_id_t secret;              /* of all lives of the node */
+    bool any_name;               /* when the name is taken, accept another */
+    bool has_joined;             /* in an earlier life: it waits for its registry */
+    const ps_members_t *members; /* that it knew then */
 } ps_member_self_t;
 
 /*
- * Asks the registries of config->cluster.join in turn and keeps the first that
- * answers. Blocks for a few seconds, since nothing else runs yet; also until
- * the registry has forgotten an earlier life of this node.
+ * Asks the nodes of config->cluster.join, then who->members, in turn and round
+ * and round until the registry answers: a node that is not the registry names
+ * it. Blocks, since nothing else runs yet: a node that joins for the first time
+ * for 30 s at most, one that has joined before without limit, and says to the
+ * log and to systemd what it waits for. Blocks also until the registry has
+ * forgotten an earlier life of this node.
  *
  * socket  of the link; its lane options are not looked at
  *
- * Errors: PSD_CONNECT none answers; PSD_DENIED another node of that name is
+ * Errors: PSD_CONNECT none answers, naming each address and what it said;
+ * PSD_INTERRUPTED SIGTERM or SIGINT came; PSD_DENIED another node of that name is
  * alive, or it has another secret; PSD_VERSION; PSD_PROTO; PSD_NOMEM; PSD_IO.
  */
 PSD_MUST_CHECK psd_status_t ps_member_join(const ps_config_t *config,

@@ -6,10 +6,11 @@
 #include "daemon/nodes/member.h"
 
 struct ps_member {
-    ps_member_args_t is; /* from ps_member_start on */
-    ps_agent_t *agent;   /* owned; from ps_member_start on */
-    ps_socket_t *link;   /* owned */
-    char registry[PS_ENDPOINT_MAX + 1];
+    ps_member_args_t is;                /* from ps_member_start on */
+    ps_agent_t *agent;                  /* owned; from ps_member_start on */
+    ps_socket_t *link;                  /* owned */
+    char registry[PS_ENDPOINT_MAX + 1]; /* where the link goes */
+    ps_address_t leader;                /* the registry, as its node calls itself */
     char name[PS_NAME_MAX + 1];
     uint64_t incarnation;
     ps_id_t secret;
@@ -19,6 +20,7 @@ struct ps_member {
     uint64_t last_id;   /* of a join */
     bool any_name;      /* with who->any_name, until it has a name */
     ps_route_t *shards; /* owned; announced */
+    int signals;        /* owned; readable when psd shall end: waits on the link end; or -1 */
     psd_error_t *err;   /* owned */
 };
 #endif

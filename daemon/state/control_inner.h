@@ -11,6 +11,7 @@
 #include "daemon/nodes/watch.h"
 #include "protocol/placement/registry_decide.h"
 #include "protocol/registry/registry_work.h"
+#include "protocol/session/finder.h"
 #include "protocol/waiters/waiters.h"
 #include "storage/snapshot/checkpoint.h"
 #include "wire/messages/doc.h"
@@ -316,6 +317,8 @@ ps_control_request_t *ps_control_next(const ps_control_t *self, const ps_control
 /* PSD_OK when all nodes have answered. Errors: PSD_BUSY naming one. */
 PSD_MUST_CHECK psd_status_t ps_control_check_answered(const ps_control_request_t *request,
                                                       psd_error_t *err);
+/* Sets `members`: the nodes that have the registry. False: no memory. */
+PSD_MUST_CHECK bool ps_control_add_members(const ps_control_t *self, ps_doc_t *reply);
 /* PSD_OK when it is this cluster. Errors: PSD_CLUSTER. */
 PSD_MUST_CHECK psd_status_t ps_control_check_uuid(const ps_control_t *self, const ps_id_t *wanted,
                                                   psd_error_t *err);

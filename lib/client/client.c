@@ -12,28 +12,13 @@
 #include "client/job/job.h"
 #include "client/requests/draft.h"
 #include "client/requests/wait.h"
-#include "transport/sockets/reach.h"
 
 #define RESEND_MS 250
-#define HIGH_WATER 1000
-#define LINGER_MS 100
 #define LOOK_MS 30   /* without a WELCOME, before checking whether anybody listens */
 #define TOLD_MS 1000 /* without a WELCOME, before the report to on_wait */
 #define WHY_MS 200   /* to find out why there is none */
 
 /* ---- connecting ---------------------------------------------------------- */
-
-static psd_status_t open_control(psd_client_t *self, psd_error_t *err)
-{
-    const ps_socket_args_t args = {.context = self->context,
-                                   .high_water = HIGH_WATER,
-                                   .frame_bytes = PS_DOC_BYTES_MAX,
-                                   .chunk_bytes = PS_DOC_BYTES_MAX,
-                                   .linger_ms = LINGER_MS,
-                                   .patience_ms = PS_PATIENCE_SMALL_MS};
-
-    return ps_socket_connect(self->endpoint, &args, &self->control, err);
-}
 
 static psd_status_t make(const char *endpoint, const psd_options_t *options,
                          psd_client_t **ret_client, psd_error_t *err)
@@ -64,7 +49,7 @@ static psd_status_t make(const char *endpoint, const psd_options_t *options,
         rc = ps_context_new(1, &self->context, err);
     }
     if (rc == PSD_OK) {
-        rc = open_control(self, err);
+        rc = ps_registry_open(self, err);
     }
     if (rc == PSD_OK) {
         *ret_client = self;
@@ -93,22 +78,12 @@ static psd_status_t read_welcome(psd_client_t *self, const ps_doc_t *reply, psd_
 /* Reports why there is no answer, and how long the call goes on waiting. */
 static void tell_wait(const psd_client_t *self, const char *why, uint32_t left_ms)
 {
-    char what[PS_REACH_TEXT + 400];
+    char what[PS_FINDER_TEXT + 400];
 
     (void)snprintf(what, sizeof what, "%.300s: no answer for %g s%s%s; waiting %g s more",
                    self->endpoint, TOLD_MS / 1000.0, why[0] == '\0' ? "" : ": ", why,
                    left_ms / 1000.0);
     self->options.on_wait(self->options.on_wait_user, what);
-}
-
-/* Nobody listens there, and the client does not retry. */
-static bool is_final(const psd_client_t *self, ps_reach_t outcome)
-{
-    if (self->options.has_wait) {
-        return !self->options.waits &&
-               (outcome == PS_REACH_REFUSED || outcome == PS_REACH_REFUSED_HERE);
-    }
-    return outcome == PS_REACH_REFUSED_HERE;
 }
 
 static uint32_t left_until(uint64_t deadline_ms)
@@ -131,8 +106,7 @@ static psd_status_t say_hello(psd_client_t *self, ps_doc_t **ret_reply, psd_erro
 
     for (size_t i = 0; i < 3 && rc == PSD_DEADLINE && *ret_reply == NULL; i++) {
         uint64_t until_ms = start_ms + steps_ms[i];
-        char why[PS_REACH_TEXT];
-        ps_reach_t outcome = PS_REACH_UNKNOWN;
+        char why[PS_FINDER_TEXT];
 
         psd_error_clear(err);
         rc =
@@ -141,8 +115,7 @@ static psd_status_t say_hello(psd_client_t *self, ps_doc_t **ret_reply, psd_erro
         if (rc != PSD_DEADLINE || *ret_reply != NULL || until_ms >= deadline_ms) {
             return rc;
         }
-        outcome = ps_reach_why(self->endpoint, WHY_MS, why);
-        if (is_final(self, outcome)) {
+        if (ps_registry_is_refused(self, WHY_MS, why)) {
             psd_error_clear(err);
             return psd_error_set(err, PSD_CONNECT, "%s", why);
         }
@@ -156,21 +129,22 @@ static psd_status_t say_hello(psd_client_t *self, ps_doc_t **ret_reply, psd_erro
 static psd_status_t greet(psd_client_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
-    char why[PS_REACH_TEXT];
-    ps_reach_t outcome = PS_REACH_UNKNOWN;
+    char why[PS_FINDER_TEXT];
     psd_status_t rc = say_hello(self, &reply, err);
 
     if (rc == PSD_DEADLINE && reply == NULL) {
         psd_error_clear(err);
-        outcome = ps_reach_why(
-            self->endpoint, self->options.timeout_ms < WHY_MS ? self->options.timeout_ms : WHY_MS,
-            why);
-        if (is_final(self, outcome)) {
+        if (ps_registry_is_refused(
+                self, self->options.timeout_ms < WHY_MS ? self->options.timeout_ms : WHY_MS, why)) {
             return psd_error_set(err, PSD_CONNECT, "%s", why);
         }
-        return psd_error_set(err, PSD_CONNECT, "no answer from %s within %" PRIu32 " ms%s%s",
-                             self->endpoint, self->options.timeout_ms, why[0] == '\0' ? "" : ": ",
-                             why);
+        return self->finder.n > 1
+                   ? psd_error_set(err, ps_finder_status(&self->finder),
+                                   "no answer within %" PRIu32 " ms; %s", self->options.timeout_ms,
+                                   why)
+                   : psd_error_set(err, PSD_CONNECT, "no answer from %s within %" PRIu32 " ms%s%s",
+                                   self->endpoint, self->options.timeout_ms,
+                                   why[0] == '\0' ? "" : ": ", why);
     }
     if (rc == PSD_OK) {
         rc = read_welcome(self, reply, err);

@@ -445,15 +445,23 @@ static bool a_table_that_is_taken_back_is_made_again(fleet_t *f)
     return true;
 }
 
-/* A node's own port says where to ask. */
+/* A node's own port says where to ask, and clients ask there. */
 static bool a_node_without_a_registry_says_where_it_is(fleet_t *f, psd_error_t *err)
 {
+    static const char QUESTION[] = "{\"v\":1,\"id\":7,\"op\":\"table_list\",\"session\":1}";
     psd_client_t *client = NULL;
-    psd_status_t rc = psd_connect(f->nodes[2].control, NULL, &client, err);
+    char leader[400];
+    char reply[4096];
+    int fd = zmtp_connect(f->nodes[2].control);
 
-    CHECK(rc == PSD_UNSUPPORTED);
-    CHECK(strstr(psd_error_text(err), f->nodes[0].control) != NULL);
-    psd_error_clear(err);
+    (void)snprintf(leader, sizeof leader, "\"endpoint\":\"%s\"}", f->nodes[0].control);
+    CHECK(fd >= 0 && zmtp_ask(fd, QUESTION, reply, sizeof reply));
+    (void)close(fd);
+    CHECK(strstr(reply, "\"id\":7,\"status\":\"NOT_LEADER\",\"node\":\"n3\"") != NULL);
+    CHECK(strstr(reply, "\"leader\":{\"node\":") != NULL && strstr(reply, leader) != NULL);
+    CHECK(strstr(reply, "\"members\":[{\"node\":") != NULL);
+    CHECK_OK(psd_connect(f->nodes[2].control, NULL, &client, err), err);
+    psd_close(&client);
     return true;
 }
 

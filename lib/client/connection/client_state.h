@@ -24,11 +24,12 @@
 #include "base/map.h"
 #include "client/connection/heartbeat.h"
 #include "client/connection/sender.h"
+#include "protocol/session/finder.h"
 #include "protocol/session/session.h"
 #include "psd/client.h"
 #include "psd/rows.h"
 #include "transport/sockets/socket.h"
-#include "wire/messages/doc.h"
+#include "wire/messages/reply.h"
 #include "wire/filters/filter_code.h"
 #include "wire/filters/keys_cache.h"
 
@@ -133,11 +134,14 @@ typedef struct ps_job_hooks {
 struct psd_client {
     psd_options_t options;
     unsigned n_forks;      /* before it was made */
-    char *endpoint;        /* owned; of the control port */
+    char *endpoint;        /* owned; as given: of one control port, or several */
     ps_context_t *context; /* owned */
 
     /* control */
-    ps_socket_t *control;          /* owned */
+    ps_socket_t *control;          /* owned; to an address of the finder */
+    ps_finder_t finder;            /* of the registry */
+    size_t registry_at;            /* its address that answered last */
+    uint64_t unheard_ms;           /* since when questions wait without a word; 0: none waits */
     uint64_t last_ask;             /* id of the newest question */
     struct ps_questions questions; /* borrowed; those that calls wait for */
     uint64_t tables_asked;         /* id of the job_tables under way; 0: none */
@@ -268,6 +272,8 @@ PSD_MUST_CHECK psd_status_t ps_question_begin(psd_client_t *client, ps_doc_t *do
                                               ps_client_question_t *ret, psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_question_look(psd_client_t *client, ps_client_question_t *self,
                                              bool *ret_over, psd_error_t *err);
+/* Sends all questions that have no answer again, at once. */
+void ps_questions_repeat(psd_client_t *client);
 /* When the next look is due, if nothing arrives before. */
 uint64_t ps_question_wake_ms(const ps_client_question_t *self);
 PSD_MUST_CHECK psd_status_t ps_question_end(psd_client_t *client, ps_client_question_t *self,
@@ -282,8 +288,27 @@ PSD_MUST_CHECK psd_status_t ps_control_send(psd_client_t *self, ps_doc_t *questi
 typedef void ps_on_reply_t(psd_client_t *self, uint64_t id, const ps_doc_t *reply);
 /* Handles the messages that have arrived. */
 void ps_control_receive(psd_client_t *self, ps_on_reply_t *on_other);
-/* The status of a reply, with its text. */
-PSD_MUST_CHECK psd_status_t ps_reply_status(const ps_doc_t *reply, psd_error_t *err);
+
+/* ---- registry_link.c ----------------------------------------------------- */
+
+/* Opens the link to the control port of the first of the given addresses.
+ * Errors: PSD_INVALID, naming the place in a list; PSD_NOMEM; PSD_IO. */
+PSD_MUST_CHECK psd_status_t ps_registry_open(psd_client_t *self, psd_error_t *err);
+/* Takes note of an answer. false: its node is not the registry; the question is
+ * still open, and is asked elsewhere. */
+bool ps_registry_heard(psd_client_t *self, const ps_doc_t *reply);
+/* Once a turn: goes to another address when this one is silent or not the
+ * registry, and repeats all open questions there. */
+void ps_registry_look(psd_client_t *self);
+/* When the next look is due. */
+uint64_t ps_registry_due_ms(const psd_client_t *self);
+/* Before the WELCOME: looks for wait_ms at the addresses that are silent. true:
+ * nobody listens at any of them, and the options say not to retry. ret_why: the
+ * reasons, as far as the system knows them. */
+bool ps_registry_is_refused(psd_client_t *self, uint32_t wait_ms, char ret_why[PS_FINDER_TEXT]);
+/* "waits for the registry: tcp://a is silent, tcp://b says there is no leader";
+ * "": there is one address alone. */
+void ps_registry_reason(const psd_client_t *self, char ret_text[PS_FINDER_TEXT]);
 
 /* ---- link.c -------------------------------------------------------------- */
 

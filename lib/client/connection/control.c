@@ -10,7 +10,6 @@
 
 #define ASK_AGAIN_MS 1000 /* doubles with each try */
 #define ASK_AGAIN_MAX_MS 8000
-#define TEXT_MAX 4096 /* of a refusal's message */
 
 ps_doc_t *ps_control_new(const char *op)
 {
@@ -161,6 +160,19 @@ psd_status_t ps_question_look(psd_client_t *client, ps_client_question_t *self, 
     return rc;
 }
 
+void ps_questions_repeat(psd_client_t *client)
+{
+    ps_client_question_t *question = NULL;
+
+    TAILQ_FOREACH(question, &client->questions, in_list)
+    {
+        if (question->reply == NULL && send_text(client, &question->text, NULL) == PSD_OK) {
+            question->again_ms = ASK_AGAIN_MS;
+            question->ask_ms = ps_now_ms() + ASK_AGAIN_MS;
+        }
+    }
+}
+
 uint64_t ps_question_wake_ms(const ps_client_question_t *self)
 {
     return earlier(self->deadline_ms, self->ask_ms);
@@ -175,8 +187,14 @@ psd_status_t ps_question_end(psd_client_t *client, ps_client_question_t *self, p
     self->reply = NULL;
     ps_question_drop(client, self);
     if (reply == NULL) {
-        return psd_error_set(err, PSD_DEADLINE, "%s: no answer from %s within %" PRIu32 " ms",
-                             self->op, client->endpoint, self->timeout_ms);
+        char why[PS_FINDER_TEXT];
+
+        ps_registry_reason(client, why);
+        return why[0] == '\0'
+                   ? psd_error_set(err, PSD_DEADLINE, "%s: no answer from %s within %" PRIu32 " ms",
+                                   self->op, client->endpoint, self->timeout_ms)
+                   : psd_error_set(err, PSD_DEADLINE, "%s: no answer within %" PRIu32 " ms; %s",
+                                   self->op, self->timeout_ms, why);
     }
     rc = ps_reply_status(reply, err);
     if (ret_reply != NULL) {
@@ -205,7 +223,8 @@ static void take_reply(psd_client_t *self, ps_doc_t **reply_p, ps_on_reply_t *on
     ps_client_question_t *question = NULL;
     uint64_t id = 0;
 
-    if (ps_doc_get_u64(*reply_p, "id", 1, UINT64_MAX, &id, NULL) != PSD_OK) {
+    if (ps_doc_get_u64(*reply_p, "id", 1, UINT64_MAX, &id, NULL) != PSD_OK ||
+        !ps_registry_heard(self, *reply_p)) {
         return;
     }
     question = find_question(self, id);
@@ -237,41 +256,4 @@ void ps_control_receive(psd_client_t *self, ps_on_reply_t *on_other)
             take_reply(self, &reply, on_other);
         }
     }
-}
-
-/* The status of that name; PSD_PROTO when there is none. */
-static psd_status_t status_of(const char *name)
-{
-#define STATUS_NUMBER(NAME, number, code, exit, text, hint) PSD_##NAME,
-    static const psd_status_t statuses[] = {PSD_STATUS_MAP(STATUS_NUMBER)};
-#undef STATUS_NUMBER
-
-    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
-        if (strcmp(name, psd_status_name(statuses[i])) == 0) {
-            return statuses[i];
-        }
-    }
-    return PSD_PROTO;
-}
-
-psd_status_t ps_reply_status(const ps_doc_t *reply, psd_error_t *err)
-{
-    const ps_doc_t *error = NULL;
-    const char *name = "";
-    const char *message = "";
-    psd_status_t status = PSD_OK;
-    psd_status_t rc = ps_doc_get_text(reply, "status", 64, &name, err);
-
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    status = status_of(name);
-    if (status == PSD_OK) {
-        return PSD_OK;
-    }
-    if (ps_doc_get_object(reply, "error", &error, NULL) != PSD_OK ||
-        ps_doc_get_text(error, "message", TEXT_MAX, &message, NULL) != PSD_OK) {
-        message = psd_status_text(status);
-    }
-    return psd_error_set(err, status, "%s", message);
 }

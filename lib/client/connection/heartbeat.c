@@ -23,6 +23,7 @@ struct ps_beat {
     unsigned n_forks;      /* before it was started */
     ps_context_t *context; /* owned */
     ps_socket_t *socket;   /* the thread's, which closes it */
+    ps_finder_t finder;    /* the thread's; of the registry */
     pthread_t thread;
     atomic_uint n_holders;
     _Atomic uint64_t clocks[PS_MEMBERS_MAX]; /* NO_CLOCK: no such member */
@@ -109,7 +110,7 @@ static void hear(ps_beat_t *self, const ps_buffer_t *text)
     uint64_t version = 0;
     psd_status_t status = ps_doc_parse((ps_bytes_t){text->data, text->size}, &doc, NULL);
 
-    if (status != PSD_OK) {
+    if (status != PSD_OK || !ps_finder_heard(&self->finder, doc, ps_now_ms())) {
         return;
     }
     status = ps_reply_status(doc, NULL);
@@ -130,27 +131,66 @@ static void hear(ps_beat_t *self, const ps_buffer_t *text)
     }
 }
 
-/* Receives until the time is over. False: the context was stopped. */
-static bool listen_until(ps_beat_t *self, uint64_t until_ms)
+static psd_status_t connect_to(const ps_beat_t *self, ps_socket_t **ret_socket, psd_error_t *err)
+{
+    const ps_socket_args_t args = {.context = self->context,
+                                   .high_water = HIGH_WATER,
+                                   .frame_bytes = PS_DOC_BYTES_MAX,
+                                   .chunk_bytes = PS_DOC_BYTES_MAX,
+                                   .patience_ms = PS_PATIENCE_SMALL_MS};
+
+    return ps_socket_connect(ps_finder_endpoint(&self->finder), &args, ret_socket, err);
+}
+
+/* Another node may have the registry. An address that does not work is as good
+ * as silent. */
+static void go_there(ps_beat_t *self)
+{
+    ps_socket_t *socket = NULL;
+
+    if (connect_to(self, &socket, NULL) == PSD_OK) {
+        ps_socket_drop(&self->socket);
+        self->socket = socket;
+    }
+}
+
+static bool receive(ps_beat_t *self)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
 
-    for (uint64_t now_ms = ps_now_ms(); now_ms < until_ms; now_ms = ps_now_ms()) {
-        bool ready = false;
-        bool got = true;
+    for (bool got = true; got;) {
         uint64_t conn = 0;
+        psd_status_t rc = ps_socket_receive_text(self->socket, &got, &conn, &text, NULL);
 
-        if (ps_socket_wait(&self->socket, 1, until_ms - now_ms, &ready, NULL) != PSD_OK) {
+        if (rc == PSD_OK && got) {
+            hear(self, &text);
+        } else if (rc == PSD_IO) {
             return false;
         }
-        while (ready && got) {
-            psd_status_t rc = ps_socket_receive_text(self->socket, &got, &conn, &text, NULL);
+    }
+    return true;
+}
 
-            if (rc == PSD_OK && got) {
-                hear(self, &text);
-            } else if (rc == PSD_IO) {
-                return false;
+/* Receives until the time is over, or the next heartbeat is to go elsewhere.
+ * False: the context was stopped. */
+static bool listen_until(ps_beat_t *self, uint64_t until_ms)
+{
+    for (uint64_t now_ms = ps_now_ms(); now_ms < until_ms; now_ms = ps_now_ms()) {
+        uint64_t due_ms = ps_finder_due_ms(&self->finder);
+        bool ready = false;
+        bool moved = false;
+
+        if (ps_finder_look(&self->finder, now_ms, &moved)) {
+            if (moved) {
+                go_there(self);
             }
+            return true;
+        }
+        due_ms = due_ms < until_ms ? due_ms : until_ms;
+        if (ps_socket_wait(&self->socket, 1, due_ms > now_ms ? due_ms - now_ms : 0, &ready, NULL) !=
+                PSD_OK ||
+            (ready && !receive(self))) {
+            return false;
         }
     }
     return true;
@@ -164,6 +204,7 @@ static void *run(void *arg)
     ps_handover_take(self);
     do {
         say(self, id++);
+        ps_finder_asked(&self->finder, ps_now_ms());
     } while (listen_until(self, ps_now_ms() + self->heartbeat_ms));
     ps_socket_drop(&self->socket);
     ps_handover_give(self);
@@ -180,21 +221,6 @@ static void destroy(ps_beat_t **self_p)
         ps_context_destroy(&self->context);
         ps_free(self);
     }
-}
-
-static psd_status_t open_socket(ps_beat_t *self, const char *endpoint, psd_error_t *err)
-{
-    ps_socket_args_t args = {.high_water = HIGH_WATER,
-                             .frame_bytes = PS_DOC_BYTES_MAX,
-                             .chunk_bytes = PS_DOC_BYTES_MAX,
-                             .patience_ms = PS_PATIENCE_SMALL_MS};
-    psd_status_t rc = ps_context_new(1, &self->context, err);
-
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    args.context = self->context;
-    return ps_socket_connect(endpoint, &args, &self->socket, err);
 }
 
 psd_status_t ps_beat_start(const ps_beat_args_t *args, ps_beat_t **ret_beat, psd_error_t *err)
@@ -219,7 +245,12 @@ psd_status_t ps_beat_start(const ps_beat_args_t *args, ps_beat_t **ret_beat, psd
     self->joins = args->joins;
     self->session = args->session;
     self->heartbeat_ms = args->heartbeat_ms;
-    rc = open_socket(self, args->endpoint, err);
+    self->finder = *args->finder;
+    ps_finder_rest(&self->finder);
+    rc = ps_context_new(1, &self->context, err);
+    if (rc == PSD_OK) {
+        rc = connect_to(self, &self->socket, err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }

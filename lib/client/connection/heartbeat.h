@@ -4,7 +4,8 @@
  *
  * What     Sends `heartbeat` every heartbeat_ms over its own connection,
  *          whatever the worker is busy with, and learns from the answers
- *          whether the job has changed.
+ *          whether the job has changed. Goes to another node when the registry
+ *          is there.
  * Shape    One for each worker, shared by its members' clients.
  * Owner    Counted; the last ps_beat_release stops the thread and waits for
  *          its end.
@@ -14,11 +15,12 @@
 #define PS_CLIENT_HEARTBEAT_H
 
 #include "protocol/facts/job.h"
+#include "protocol/session/finder.h"
 
 typedef struct ps_beat ps_beat_t;
 
 typedef struct ps_beat_args {
-    const char *endpoint; /* of the control port */
+    const ps_finder_t *finder; /* of the registry; copied */
     uint64_t session;
     const char *job;
     uint32_t job_id;

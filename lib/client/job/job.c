@@ -138,7 +138,7 @@ static psd_status_t read_worker(ps_client_worker_t *self, const ps_doc_t *reply,
 static psd_status_t start_beat(const psd_client_t *client, ps_client_worker_t *self,
                                psd_error_t *err)
 {
-    const ps_beat_args_t args = {.endpoint = client->endpoint,
+    const ps_beat_args_t args = {.finder = &client->finder,
                                  .session = client->number,
                                  .job = self->job,
                                  .job_id = self->stamp.job,

@@ -26,7 +26,7 @@ static uint64_t wake_ms(const psd_client_t *self, uint64_t until_ms)
     if (self->identity_asked != 0) {
         at = earlier(at, self->identity_due_ms);
     }
-    return earlier(at, self->routes_due_ms);
+    return earlier(at, earlier(self->routes_due_ms, ps_registry_due_ms(self)));
 }
 
 /* What has arrived on the links; false: nothing. */
@@ -120,6 +120,7 @@ void ps_pump(psd_client_t *self, uint64_t until_ms)
     look_at_job(self);
     ps_reroute_look(self);
     ps_identity_look(self);
+    ps_registry_look(self);
     if (self->session != NULL) {
         ps_session_tick(self->session, self->now_ms, &self->outbox);
     }

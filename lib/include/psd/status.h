@@ -95,7 +95,9 @@
     X(PARTIAL, 67, "E5004", 8, "partly done", "the message says how much was done")               \
     X(INTERRUPTED, 68, "E5005", 130, "interrupted", "run it again")                               \
     X(HELD, 69, "E5006", 6, "data directory is in use",                                           \
-      "another psd runs there; stop it, or give this one a --data-dir")
+      "another psd runs there; stop it, or give this one a --data-dir")                           \
+    X(NOT_LEADER, 80, "E3017", 3, "node is not the registry",                                     \
+      "the message names the nodes that were asked; start the one that has the registry")
 
 #define PSD_STATUS_ENUM(name, number, code, exit, text, hint) PSD_##name = number,
 typedef enum psd_status { PSD_STATUS_MAP(PSD_STATUS_ENUM) } psd_status_t;

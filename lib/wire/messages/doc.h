@@ -81,6 +81,7 @@ PSD_MUST_CHECK bool ps_doc_set_f64(ps_doc_t *self, const char *key, double value
 PSD_MUST_CHECK bool ps_doc_set_bool(ps_doc_t *self, const char *key, bool value);
 PSD_MUST_CHECK bool ps_doc_set_text(ps_doc_t *self, const char *key, const char *value);
 PSD_MUST_CHECK bool ps_doc_set_id(ps_doc_t *self, const char *key, const ps_id_t *value);
+PSD_MUST_CHECK bool ps_doc_set_null(ps_doc_t *self, const char *key);
 /* A fresh object / array under key, borrowed; NULL when there is no memory. */
 ps_doc_t *ps_doc_add_object(ps_doc_t *self, const char *key);
 ps_doc_t *ps_doc_add_array(ps_doc_t *self, const char *key);

@@ -60,6 +60,11 @@ bool ps_doc_set_id(ps_doc_t *self, const char *key, const ps_id_t *value)
     return ps_doc_set_text(self, key, text);
 }
 
+bool ps_doc_set_null(ps_doc_t *self, const char *key)
+{
+    return set(self, key, json_null());
+}
+
 /* Makes the node before its value gets a place, so that nothing can fail once
  * the value is there. */
 static ps_doc_t *add(ps_doc_t *self, const char *key, json_t *value)
