@@ -162,18 +162,19 @@ void ps_finder_rest(ps_finder_t *self)
     self->step_ms = UINT64_MAX;
 }
 
-static void plan(ps_finder_t *self, size_t next, uint64_t step_ms)
+/* The first plan counts: a node may answer several questions. */
+static void plan(ps_finder_t *self, size_t next, uint32_t n_hops, uint64_t step_ms)
 {
     if (self->step_ms == UINT64_MAX) {
         self->step_ms = step_ms;
         self->next = next;
+        self->n_hops = n_hops;
     }
 }
 
 static void plan_next(ps_finder_t *self, uint64_t step_ms)
 {
-    self->n_hops = 0;
-    plan(self, (self->at + 1) % self->n, step_ms);
+    plan(self, (self->at + 1) % self->n, 0, step_ms);
 }
 
 /* The node that answered calls itself so, in answers that name members. */
@@ -212,10 +213,7 @@ bool ps_finder_heard(ps_finder_t *self, const ps_doc_t *reply, uint64_t now_ms)
     }
     self->items[self->at].said = next == PS_FINDER_MAX ? PS_SAID_NO_LEADER : PS_SAID_LEADER;
     if (next != PS_FINDER_MAX && next != self->at && self->n_hops < PS_FINDER_HOPS) {
-        if (self->step_ms == UINT64_MAX) {
-            self->n_hops++;
-        }
-        plan(self, next, now_ms);
+        plan(self, next, self->n_hops + 1, now_ms);
     } else {
         plan_next(self, now_ms + self->pause_ms);
     }
