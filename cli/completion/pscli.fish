@@ -18,7 +18,7 @@ complete -c pscli -f -n __fish_use_subcommand -a explain -d 'explain an error co
 complete -c pscli -f -n __fish_use_subcommand -a completion -d 'shell completion'
 complete -c pscli -f -n __fish_use_subcommand -a help -d 'help for a command'
 complete -c pscli -f -n __fish_use_subcommand -a version -d 'the version of pscli'
-complete -c pscli -l endpoint -r -d 'control port of a node: tcp://HOST:PORT or ipc://PATH (else PSD_ENDPOINT, else the psd of /run/psd, as programs do)'
+complete -c pscli -l endpoint -r -d 'control port of any node: tcp://HOST:PORT or ipc://PATH; several with commas between them: the first that answers (else PSD_ENDPOINT, else the psd of /run/psd, as programs do)'
 complete -c pscli -l context -r -d 'read settings from ~/.config/pscli/contexts/NAME (lines like endpoint=tcp://10.0.0.5:7171)'
 complete -c pscli -l output -s o -x -a 'table wide json jsonl csv tsv name' -d 'format of the data on stdout'
 complete -c pscli -l timeout -r -d 'timeout of connecting and of each request (250ms, 10s, 5m)'

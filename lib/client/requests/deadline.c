@@ -35,16 +35,26 @@ static void print_reason(const psd_client_t *client, const ps_slice_request_t *s
     }
 }
 
+/* Adds what else is in the way. */
+static void add(char ret_text[PS_TEXT_MAX + 1], const char *what, const char *text)
+{
+    size_t size = strlen(ret_text);
+
+    (void)snprintf(ret_text + size, PS_TEXT_MAX + 1 - size, "; %s%s", what, text);
+}
+
 const char *ps_slice_request_reason(const psd_client_t *client, const ps_slice_request_t *self,
                                     char ret_text[PS_TEXT_MAX + 1])
 {
-    size_t size = 0;
+    char registry[PS_FINDER_TEXT];
 
     print_reason(client, self, ret_text);
-    size = strlen(ret_text);
+    if (client->routes_asked != 0 && client->finder.n > 1 && ps_finder_is_lost(&client->finder)) {
+        ps_registry_reason(client, registry);
+        add(ret_text, "its new place: ", registry);
+    }
     if (client->trouble[0] != '\0') {
-        (void)snprintf(ret_text + size, PS_TEXT_MAX + 1 - size, "; a message could not be read: %s",
-                       client->trouble);
+        add(ret_text, "a message could not be read: ", client->trouble);
     }
     return ret_text;
 }

@@ -62,7 +62,8 @@ PSD_EXPORT void psd_options_set_wait(psd_options_t *self, bool wait);
  * - at most once in 30 s, when a call on rows has been open for 3 s of a longer
  *   timeout and the program waits for anything. `what` names the call and what
  *   it waits for (`pull of table "t", partition 0: 3 s passed: …; waiting 27 s
- *   more`).
+ *   more`);
+ * - once for each move, when another node than before has the registry.
  * The thread that connects or waits runs the call-back. It must not use the
  * client. `what` is valid until the call-back returns. Not set: no report.
  */
@@ -72,17 +73,24 @@ PSD_EXPORT void psd_options_set_on_wait(psd_options_t *self, psd_on_wait_t *on_w
 /*
  * Connects and waits for the cluster's WELCOME.
  *
- * endpoint  in  "tcp://host:port" or "ipc://path"; NULL: $PSD_ENDPOINT, else
- *               the psd of this host as endpoints.json in $PSD_RUNTIME_DIR or
- *               /run/psd names it (over its unix socket if that accepts the
- *               client), else tcp://127.0.0.1:7171
+ * endpoint  in  "tcp://host:port" or "ipc://path" of any node, or up to 16 of
+ *               them with commas between them: the first that answers. NULL:
+ *               $PSD_ENDPOINT, else the psd of this host as endpoints.json in
+ *               $PSD_RUNTIME_DIR or /run/psd names it (over its unix socket if
+ *               that accepts the client), else tcp://127.0.0.1:7171
  * options   in  NULL: defaults
  *
- * Errors: PSD_INVALID endpoint or environment not understood; PSD_CONNECT the
- * connection was refused (psd_options_set_wait), or no WELCOME arrived within
- * the timeout. The text has the system's reason; to find it the call may take
- * up to 200 ms longer. PSD_VERSION, PSD_CLUSTER, PSD_DENIED the node refused
- * the client; PSD_NOMEM.
+ * A node that is not the registry names it, and the client asks there; when the
+ * registry is silent later, the client asks the other nodes that it knows, and
+ * repeats what it asked.
+ *
+ * Errors: PSD_INVALID endpoint or environment not understood, naming the place
+ * in a list; PSD_CONNECT the connection was refused (psd_options_set_wait), or
+ * no WELCOME arrived within the timeout; PSD_NOT_LEADER the same, and some nodes
+ * answered, but none with the registry. The text has the system's reason, of a
+ * list what each address said; to find it the call may take up to 200 ms longer,
+ * with a list 30 ms for each address if that is more. PSD_VERSION, PSD_CLUSTER, PSD_DENIED the node
+ * refused the client; PSD_NOMEM.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_connect(const char *endpoint,
                                                    const psd_options_t *options,

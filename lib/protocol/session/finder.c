@@ -39,9 +39,9 @@ static psd_status_t add_given(ps_finder_t *self, const char *text, size_t size, 
                              "address %zu of the list has %zu bytes; allowed: 1..%d", place, size,
                              PS_ENDPOINT_MAX);
     }
-    if (place > PS_FINDER_MAX) {
+    if (place > PS_FINDER_GIVEN_MAX) {
         return psd_error_set(err, PSD_INVALID, "the list has more than %d addresses",
-                             PS_FINDER_MAX);
+                             PS_FINDER_GIVEN_MAX);
     }
     (void)snprintf(one, sizeof one, "%.*s", (int)size, text);
     if (!is_endpoint(one)) {
@@ -275,6 +275,11 @@ uint64_t ps_finder_due_ms(const ps_finder_t *self)
                              : self->asked_ms + self->patience_ms;
 
     return silent_ms < self->step_ms ? silent_ms : self->step_ms;
+}
+
+bool ps_finder_is_lost(const ps_finder_t *self)
+{
+    return self->found != self->at || self->items[self->at].said == PS_SAID_SILENT;
 }
 
 psd_status_t ps_finder_status(const ps_finder_t *self)

@@ -26,7 +26,8 @@
 #include "wire/messages/doc.h"
 #include "wire/messages/route.h"
 
-#define PS_FINDER_MAX 16 /* addresses */
+#define PS_FINDER_GIVEN_MAX 16 /* addresses in a list of the user */
+#define PS_FINDER_MAX 24       /* … and with those that answers named */
 #define PS_FINDER_HOPS 3
 #define PS_FINDER_PATIENCE_MS 400 /* in the first round */
 #define PS_FINDER_PATIENCE_MAX_MS 4000
@@ -71,7 +72,7 @@ typedef struct ps_finder {
  * list  in  "tcp://HOST:PORT" or "ipc://PATH", several with commas between them
  *
  * Errors: PSD_INVALID, naming the place in a list: it is empty, too long, of no
- * known transport, or there are more than PS_FINDER_MAX. One address alone is
+ * known transport, or there are more than PS_FINDER_GIVEN_MAX. One address alone is
  * left to whoever connects.
  */
 PSD_MUST_CHECK psd_status_t ps_finder_init(ps_finder_t *self, const char *list, psd_error_t *err);
@@ -95,6 +96,8 @@ void ps_finder_refused(ps_finder_t *self, size_t i, const char *why, uint64_t no
 bool ps_finder_look(ps_finder_t *self, uint64_t now_ms, bool *ret_moved);
 /* When the next look is due; UINT64_MAX: never. */
 uint64_t ps_finder_due_ms(const ps_finder_t *self);
+/* Whether it has left at least one address since the last answer of a registry. */
+bool ps_finder_is_lost(const ps_finder_t *self);
 /* Of a search without a result: PSD_NOT_LEADER nodes answered, and none has the
  * registry; PSD_CONNECT none answered. */
 PSD_MUST_CHECK psd_status_t ps_finder_status(const ps_finder_t *self);

@@ -96,7 +96,7 @@ Test(finder, an_address_twice_counts_once)
 
 Test(finder, a_bad_list_names_the_place)
 {
-    char many[PS_FINDER_MAX * 20] = "";
+    char many[PS_FINDER_GIVEN_MAX * 20] = "";
     char whole[400] = A ",tcp://";
 
     assert_bad(A "," B ",", "address 3 of the list is empty");
@@ -107,7 +107,7 @@ Test(finder, a_bad_list_names_the_place)
         whole[i] = 'x';
     }
     assert_bad(whole, "address 2 of the list has 290 bytes; allowed: 1..255");
-    for (int i = 0; i <= PS_FINDER_MAX; i++) {
+    for (int i = 0; i <= PS_FINDER_GIVEN_MAX; i++) {
         size_t size = strlen(many);
 
         (void)snprintf(many + size, sizeof many - size, "%stcp://h:%d", i == 0 ? "" : ",", i);
