@@ -227,6 +227,16 @@ static psd_status_t join_one(joining_t *self, ps_joined_t *joined, psd_error_t *
     return rc == PSD_OK ? PSD_OK : refuse_join(member->registry, rc, err);
 }
 
+static bool has_asked_all(const joining_t *self)
+{
+    for (size_t i = 0; i < self->finder.n; i++) {
+        if (self->finder.items[i].said == PS_SAID_NOTHING) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Tells the log and systemd what the node waits for. */
 static void tell_wait(joining_t *self)
 {
@@ -242,7 +252,7 @@ static void tell_wait(joining_t *self)
             (void)sd_notifyf(0, "EXTEND_TIMEOUT_USEC=%d", EXTEND_US);
         }
     }
-    if (now_ms < self->tell_ms) {
+    if (now_ms < self->tell_ms || !has_asked_all(self)) {
         return;
     }
     self->gap_ms = self->tell_ms == 0               ? TELL_MS

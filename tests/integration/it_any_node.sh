@@ -36,7 +36,7 @@ nodes 3 x
 a=$PSCLI_ENDPOINT b=$(control n1) c=$(control n2)
 
 # Every command, with the address of any node.
-expect 0 --endpoint "$b" table create t --rows 10 --replicas 2
+expect 0 --endpoint "$b" table create t --rows 10 --ack disk
 expect 0 --endpoint "$c" table list -o name
 out_is t
 expect 0 --endpoint "$b" push t 1=5

@@ -12,12 +12,12 @@
 #include "support/tcp_proxy.h"
 
 #define CALL_MS 60000
-#define LOST_AFTER_MS 6000 /* of silence a worker is lost */
+#define LOST_AFTER_MS 8000 /* of silence a worker is lost */
 
 static const cluster_args_t args = {.n_nodes = 2,
                                     .net = CLUSTER_DIRECT,
                                     .config = "shards: 1\nworkers:\n  heartbeat_ms: 100\n"
-                                              "  lost_after_ms: 6000\n"};
+                                              "  lost_after_ms: 8000\n"};
 
 static const uint64_t rows[] = {0, 1, 2, 3};
 static const float ones[] = {1, 1, 1, 1};

@@ -17,6 +17,7 @@
 /* Ids that differ from those of the client that has the session. */
 #define FIRST_ID (UINT64_C(1) << 48)
 #define HIGH_WATER 2 /* old heartbeats are of no use */
+#define LINGER_MS 100
 #define NO_CLOCK UINT64_MAX
 
 struct ps_beat {
@@ -137,6 +138,7 @@ static psd_status_t connect_to(const ps_beat_t *self, ps_socket_t **ret_socket, 
                                    .high_water = HIGH_WATER,
                                    .frame_bytes = PS_DOC_BYTES_MAX,
                                    .chunk_bytes = PS_DOC_BYTES_MAX,
+                                   .linger_ms = LINGER_MS,
                                    .patience_ms = PS_PATIENCE_SMALL_MS};
 
     return ps_socket_connect(ps_finder_endpoint(&self->finder), &args, ret_socket, err);
@@ -149,7 +151,7 @@ static void go_there(ps_beat_t *self)
     ps_socket_t *socket = NULL;
 
     if (connect_to(self, &socket, NULL) == PSD_OK) {
-        ps_socket_drop(&self->socket);
+        ps_socket_close(&self->socket); /* what is on its way may arrive yet */
         self->socket = socket;
     }
 }

@@ -93,7 +93,7 @@ static void go_there(psd_client_t *self)
                           self->now_ms);
         return;
     }
-    ps_socket_drop(&self->control);
+    ps_socket_close(&self->control); /* what is on its way may arrive yet */
     self->control = socket;
 }
 

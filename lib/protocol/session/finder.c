@@ -201,6 +201,7 @@ bool ps_finder_heard(ps_finder_t *self, const ps_doc_t *reply, uint64_t now_ms)
         self->items[self->at].said = PS_SAID_ANSWER;
         self->step_ms = UINT64_MAX;
         begin_round(self);
+        self->patience_ms = PS_FINDER_PATIENCE_FOUND_MS;
         learn(self, reply);
         return true;
     }

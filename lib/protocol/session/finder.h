@@ -29,8 +29,9 @@
 #define PS_FINDER_GIVEN_MAX 16 /* addresses in a list of the user */
 #define PS_FINDER_MAX 24       /* … and with those that answers named */
 #define PS_FINDER_HOPS 3
-#define PS_FINDER_PATIENCE_MS 400 /* in the first round */
-#define PS_FINDER_PATIENCE_MAX_MS 4000
+#define PS_FINDER_PATIENCE_MS 400        /* in the first round */
+#define PS_FINDER_PATIENCE_FOUND_MS 1000 /* with a registry that has answered */
+#define PS_FINDER_PATIENCE_MAX_MS 8000
 #define PS_FINDER_PAUSE_MS 100
 #define PS_FINDER_PAUSE_MAX_MS 1000
 #define PS_FINDER_WHY_MAX 99

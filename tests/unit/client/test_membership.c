@@ -22,7 +22,8 @@ static ps_socket_t *open_port(void)
 
 static ps_beat_t *start_beat(const ps_socket_t *port, uint32_t worker)
 {
-    const ps_beat_args_t args = {.endpoint = ps_socket_endpoint(port, 0),
+    ps_finder_t finder;
+    const ps_beat_args_t args = {.finder = &finder,
                                  .session = 1,
                                  .job = "j",
                                  .job_id = 1,
@@ -31,6 +32,7 @@ static ps_beat_t *start_beat(const ps_socket_t *port, uint32_t worker)
                                  .heartbeat_ms = 1};
     ps_beat_t *beat = NULL;
 
+    cr_assert_eq(ps_finder_init(&finder, ps_socket_endpoint(port, 0), NULL), PSD_OK);
     cr_assert_eq(ps_beat_start(&args, &beat, NULL), PSD_OK);
     return beat;
 }

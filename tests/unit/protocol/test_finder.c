@@ -150,6 +150,8 @@ Test(finder, an_answer_keeps_the_address)
     cr_assert(hear(&f, "{\"status\":\"NO_TABLE\"}", 10));
     assert_stays(&f, 100000);
     cr_assert_eq(ps_finder_due_ms(&f), UINT64_MAX);
+    ps_finder_asked(&f, 200000); /* it has more patience with a registry */
+    assert_goes(&f, 200000 + PS_FINDER_PATIENCE_FOUND_MS, B);
 }
 
 Test(finder, the_leader_that_a_node_names_is_asked_at_once)
