@@ -39,6 +39,19 @@ loads_no_algebra() {
     fails grep -E 'graphblas|openblas|blas' <(ldd /usr/lib/*/libpsd.so.0)
 }
 
+# libraft is in backports only: the program has it in itself.
+has_raft_inside() {
+    fails grep -E 'libraft|libuv' <(ldd /usr/bin/psd) || return 1
+    # shellcheck disable=SC2016 # dpkg-query's own variable
+    matches '^raft \(= 0\.22\.' dpkg-query --show \
+        --showformat '${Static-Built-Using}' psd
+}
+
+sources_are_main() {
+    matches '/debian bookworm/main ' apt-cache policy || return 1
+    fails grep backports <(apt-cache policy)
+}
+
 documentation_is_there() {
     local url path
     # systemd puts some of them into quotes.
@@ -86,6 +99,8 @@ part_fresh() {
     check "the configuration is right" psd --config /etc/psd/psd.yaml \
         --check-config
     check "no library is missing" no_library_missing
+    check "psd has libraft in itself, and no libuv" has_raft_inside
+    check "apt has had Debian's main only, no backports" sources_are_main
     check "libpsd loads neither GraphBLAS nor OpenBLAS" loads_no_algebra
     check "completions for bash, zsh and fish are there" \
         test -s /usr/share/bash-completion/completions/pscli -a \
