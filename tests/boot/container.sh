@@ -14,8 +14,6 @@ root=$work/root
 
 make_room "$root" # boot.sh's
 tar -C "$root" --numeric-owner -xf "$tarball"
-# There is no network to wait for: 2 minutes at the first start and at each boot.
-ln -s /dev/null "$root/etc/systemd/system/systemd-networkd-wait-online.service"
 mkdir -p "$root/root/boot"
 cp -r "$work/first" "$work/second" "$root/root"
 cp "$here/checks.sh" "$here/inside.sh" "$here/threads.sh" \

@@ -79,6 +79,9 @@ part_fresh() {
     check "the unit is enabled" expect enabled "$(systemctl is-enabled psd)"
     check "the unit is active" active_again 0 || return 3
     check_ms "active after the installation" "$(start_ms)" 2000
+    check "it waited for no network" expect inactive \
+        "$(systemctl is-active network-online.target \
+            systemd-networkd-wait-online.service | sort -u)"
     check "it has not been restarted" expect 0 "$(property NRestarts)"
     check "its status says where it serves" matches '^serving on tcp://127' \
         property StatusText
