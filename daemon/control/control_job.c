@@ -340,7 +340,8 @@ psd_status_t ps_control_heartbeat(ps_control_t *self, ps_control_request_t *requ
     if (rc != PSD_OK) {
         return rc;
     }
-    if (!ps_doc_set_u64(request->reply, "version", job->version) ||
+    if (!ps_doc_set_u64(request->reply, "version",
+                        ps_registry_job_tables_version(self->is.registry, job->id)) ||
         !ps_doc_set_text(request->reply, "state",
                          ps_registry_job_state(self->is.registry, job->id))) {
         return ps_control_no_memory(err);

@@ -429,7 +429,8 @@ psd_status_t ps_control_add_job_tables(ps_control_t *self, const ps_job_t *job,
     const uint32_t *ids = NULL;
     size_t n = ps_registry_job_tables(self->is.registry, job->id, &ids);
     ps_doc_t *array = ps_doc_add_array(reply, "tables");
-    uint64_t version = job->version;
+    uint64_t version = ps_registry_job_tables_version(self->is.registry, job->id);
+    bool left_out = false;
 
     for (size_t i = 0; array != NULL && i < n; i++) {
         const ps_table_t *table = ps_registry_table_by_id(self->is.registry, ids[i]);
@@ -441,7 +442,7 @@ psd_status_t ps_control_add_job_tables(ps_control_t *self, const ps_job_t *job,
             continue; /* it was dropped */
         }
         if (table->id > request->last_table) { /* it may not exist yet */
-            version = job->version - 1;
+            left_out = true;
             continue;
         }
         item = ps_doc_append_object(array);
@@ -454,7 +455,7 @@ psd_status_t ps_control_add_job_tables(ps_control_t *self, const ps_job_t *job,
             return ps_control_no_memory(err);
         }
     }
-    return array == NULL || !ps_doc_set_u64(reply, "version", version) ||
+    return array == NULL || !ps_doc_set_u64(reply, "version", left_out ? version - 1 : version) ||
                    !ps_control_add_names(self, reply)
                ? ps_control_no_memory(err)
                : PSD_OK;

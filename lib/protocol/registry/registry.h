@@ -436,6 +436,8 @@ const ps_job_t *ps_registry_job(const ps_registry_t *self, const char *name);
 const ps_job_t *ps_registry_job_by_id(const ps_registry_t *self, uint32_t id);
 /* Tables that a job has opened, in the order of opening. */
 size_t ps_registry_job_tables(const ps_registry_t *self, uint32_t job, const uint32_t **ret_tables);
+/* The job's version when these last changed, or a later one; 0: no such job. */
+uint64_t ps_registry_job_tables_version(const ps_registry_t *self, uint32_t job);
 /* Whether only that node, up or not, may know clocks of the job: it has a
  * primary of one of the job's tables, or, while there is none, a copy that may
  * become primary. */

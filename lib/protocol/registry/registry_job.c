@@ -328,7 +328,8 @@ static psd_status_t renew_entry(const ps_job_entry_t *known, const ps_command_t 
                                 uint64_t now_ms, ps_job_entry_t *ret_entry, psd_error_t *err)
 {
     ps_job_entry_t entry = {.n_expected = command->n_expected,
-                            .created_unix_ms = command->created_unix_ms};
+                            .created_unix_ms = command->created_unix_ms,
+                            .tables_version = command->job.version};
     psd_status_t rc = ps_job_copy(&command->job, &entry.job, err);
 
     if (rc != PSD_OK) {
@@ -430,6 +431,7 @@ static ps_job_entry_t *replace_entry(ps_registry_t *self, ps_job_entry_t *known,
     known->tables = out->tables;
     known->n_tables = out->n_tables;
     known->max_tables = out->max_tables;
+    known->tables_version = out->tables_version;
     known->queues = out->queues;
     known->n_queues = out->n_queues;
     known->max_queues = out->max_queues;

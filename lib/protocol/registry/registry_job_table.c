@@ -105,6 +105,7 @@ psd_status_t ps_command_apply_job_table(ps_registry_t *self, const ps_command_t 
     }
     entry->tables[entry->n_tables++] = table->id;
     entry->job.version = command->job.version;
+    entry->tables_version = entry->job.version;
     ps_touch(self, PS_ROW_JOB, entry->job.id);
     ps_touch(self, PS_ROW_JOB_TABLE, entry->job.id);
     if (command->told) {
@@ -134,6 +135,7 @@ psd_status_t ps_registry_close_table(ps_registry_t *self, uint32_t table, psd_er
         }
         entry->n_tables = kept;
         entry->job.version++;
+        entry->tables_version = entry->job.version;
         ps_touch(self, PS_ROW_JOB, entry->job.id);
         ps_touch(self, PS_ROW_JOB_TABLE, entry->job.id);
     }

@@ -32,6 +32,7 @@ typedef struct ps_job_entry {
     uint32_t *tables;         /* owned; in the order of opening */
     size_t n_tables;
     size_t max_tables;       /* room in the array */
+    uint64_t tables_version; /* the job's version when its tables last changed, or were loaded */
     struct ps_queue *queues; /* owned; work queues, by their numbers from 1 */
     size_t n_queues;
     size_t max_queues;

@@ -179,6 +179,13 @@ size_t ps_registry_job_tables(const ps_registry_t *self, uint32_t job, const uin
     return entry == NULL ? 0 : entry->n_tables;
 }
 
+uint64_t ps_registry_job_tables_version(const ps_registry_t *self, uint32_t job)
+{
+    const ps_job_entry_t *entry = ps_registry_find_job(self, job);
+
+    return entry == NULL ? 0 : entry->tables_version;
+}
+
 static bool serves_table(const ps_table_t *table, uint64_t incarnation)
 {
     for (uint32_t i = 0; i < table->spec.n_partitions; i++) {

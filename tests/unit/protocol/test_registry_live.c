@@ -39,6 +39,28 @@ Test(registry_live, a_change_of_workers_keeps_the_tables)
     cr_assert_eq(tables[0], 1);
 }
 
+/* Each worker asked for the tables whenever another joined or left: n workers
+ * made n * n questions to all nodes. */
+Test(registry_live, a_change_of_workers_is_none_of_the_tables)
+{
+    uint64_t version = 0;
+
+    (void)make_table("a", 1);
+    (void)make_table("b", 1);
+    run_worker("lr", 0, 2, 0);
+    cr_assert_eq(ps_registry_job_tables_version(registry, 2), 0);
+    do_planned(plan_open(1, 1));
+    version = ps_registry_job_tables_version(registry, 1);
+    cr_assert_eq(version, ps_registry_job(registry, "lr")->version);
+    run_worker("lr", 1, 2, 0);
+    cr_assert_eq(ps_registry_job_tables_version(registry, 1), version);
+    do_planned(plan_open(1, 2));
+    cr_assert_gt(ps_registry_job_tables_version(registry, 1), version);
+    version = ps_registry_job_tables_version(registry, 1);
+    do_planned(ps_registry_plan_drop(registry, "a", 5, &command, err));
+    cr_assert_gt(ps_registry_job_tables_version(registry, 1), version);
+}
+
 Test(registry_live, a_dropped_table_is_no_longer_open)
 {
     const uint32_t *tables = NULL;
