@@ -33,8 +33,7 @@ uint64_t ps_control_deadline(const ps_control_t *self)
 {
     uint64_t due_ms = ps_registry_deadline(self->is.registry);
     uint64_t workers = due_ms < self->grace_ms ? self->grace_ms : due_ms;
-    const ps_waiter_t *waiter = ps_waiters_first_due(&self->waiters);
-    uint64_t requests = waiter == NULL ? PS_NOT_DUE : waiter->due_ms;
+    uint64_t requests = ps_waiters_deadline(&self->waiters);
     uint64_t nodes = ps_overseer_deadline(self->overseer);
     uint64_t copies = ps_control_decide_at(self);
 

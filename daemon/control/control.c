@@ -106,7 +106,7 @@ bool ps_control_is_made(const ps_control_t *self, uint32_t table)
 {
     const ps_waiter_t *waiter = NULL;
 
-    TAILQ_FOREACH(waiter, &self->waiters, link)
+    TAILQ_FOREACH(waiter, &self->waiters.all, link)
     {
         if (((const ps_control_request_t *)waiter)->made == table) {
             return true;
@@ -154,6 +154,7 @@ static psd_status_t judge(ps_control_t *self, ps_control_request_t *request, psd
             return rc;
         }
     }
+    request->waits.op = request->op;
     if (answer_again(self, request)) {
         request->silent = true;
         return PSD_OK;
@@ -198,7 +199,7 @@ static void settle(ps_control_t *self, ps_control_request_t *request, psd_status
     if (rc == PSD_OK && request->waits.kind != 0) {
         ps_waiters_add(&self->waiters, &request->waits);
         if (request->waits.kind == PS_FOR_BARRIER) {
-            ps_control_settle_barrier(self, request->waits.job);
+            ps_control_begin_barrier(self, request);
         }
         return;
     }
@@ -244,26 +245,13 @@ void ps_control_look_again(ps_control_t *self)
     uint64_t now_ms = ps_now_ms();
     ps_waiter_t *waiter = NULL;
 
-    while ((waiter = ps_waiters_first_due(&self->waiters)) != NULL && waiter->due_ms <= now_ms) {
+    while ((waiter = ps_waiters_next_due(&self->waiters, now_ms)) != NULL) {
         if (waiter->kind == PS_FOR_BARRIER) {
             ps_control_expire_barrier(self, request_of(waiter), now_ms);
         } else if ((waiter->kind & PS_FOR_WORK) != 0) {
             ps_control_expire_work(self, request_of(waiter), now_ms);
         } else {
             try_again(self, request_of(waiter));
-        }
-    }
-}
-
-/* A table was created or withdrawn: what waits for that may go on. */
-static void end_pauses(ps_control_t *self)
-{
-    ps_waiter_t *waiter = NULL;
-
-    TAILQ_FOREACH(waiter, &self->waiters, link)
-    {
-        if (waiter->kind == PS_FOR_RETRY) {
-            waiter->due_ms = 0;
         }
     }
 }
@@ -283,8 +271,8 @@ void ps_control_go_on(ps_control_t *self)
         request->step++;
         request->answers = &question->answers;
         request->missing = question->missing;
-        if (request->made != 0) {
-            end_pauses(self);
+        if (request->made != 0) { /* it is created or withdrawn: what waits for that may go on */
+            ps_waiters_hasten(&self->waiters, PS_FOR_RETRY);
         }
         settle(self, request, run_op(self, request, self->err));
     }
@@ -378,8 +366,8 @@ void ps_control_destroy(ps_control_t **self_p)
     if (self == NULL) {
         return;
     }
-    while (!TAILQ_EMPTY(&self->waiters)) {
-        ps_control_end(self, request_of(TAILQ_FIRST(&self->waiters)), PSD_STOPPING,
+    while (!TAILQ_EMPTY(&self->waiters.all)) {
+        ps_control_end(self, request_of(TAILQ_FIRST(&self->waiters.all)), PSD_STOPPING,
                        "the node is stopping");
     }
     ps_fleet_destroy(&self->fleet);

@@ -14,9 +14,10 @@
 static void release_all(ps_control_t *self, const ps_job_t *job)
 {
     ps_watch_t *watch = ps_watches_get(&self->watches, job->id);
-    ps_control_request_t *request = NULL;
+    ps_control_request_t *next = ps_control_next(self, NULL, PS_FOR_BARRIER, job->id);
 
-    while ((request = ps_control_next(self, NULL, PS_FOR_BARRIER, job->id)) != NULL) {
+    while (next != NULL) {
+        ps_control_request_t *request = next;
         const ps_waiter_t *waiter = &request->waits;
         const ps_worker_t *worker = ps_job_worker(job, waiter->worker);
         ps_watched_t *watched = watch == NULL || worker == NULL
@@ -26,41 +27,62 @@ static void release_all(ps_control_t *self, const ps_job_t *job)
         if (watched != NULL && watched->released < waiter->number) {
             watched->released = waiter->number;
         }
-        ps_control_end(self, request, PSD_OK, "");
+        next = ps_control_next(self, request, PS_FOR_BARRIER, job->id); /* it stays: only … */
+        ps_control_end(self, request, PSD_OK, "");                      /* … this one ends */
     }
 }
 
-/* Ends waiters whose worker or job has changed. */
-static void end_dead(ps_control_t *self, const ps_job_t *job)
+/* PSD_OK: the waiter's worker and job are as they were. */
+static psd_status_t check_waiter(const ps_job_t *job, const ps_waiter_t *waiter, psd_error_t *err)
+{
+    return job->lost_table[0] != '\0' && !job->stopped
+               ? psd_error_set(err, PSD_ROWS_LOST, PS_ROWS_LOST_TEXT, job->lost_table)
+               : ps_barrier_check(job, waiter->worker, err);
+}
+
+static void end_dead(ps_control_t *self, const ps_job_t *job, ps_control_request_t *request)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    psd_status_t rc = check_waiter(job, &request->waits, err);
+
+    ps_control_end(self, request, rc, psd_error_text(err));
+}
+
+static void end_all_dead(ps_control_t *self, const ps_job_t *job)
+{
     ps_control_request_t *next = ps_control_next(self, NULL, PS_FOR_BARRIER, job->id);
 
     while (next != NULL) {
         ps_control_request_t *request = next;
-        psd_status_t rc =
-            job->lost_table[0] != '\0' && !job->stopped
-                ? psd_error_set(err, PSD_ROWS_LOST, PS_ROWS_LOST_TEXT, job->lost_table)
-                : ps_barrier_check(job, request->waits.worker, err);
 
         next = ps_control_next(self, request, PS_FOR_BARRIER, job->id);
-        if (rc != PSD_OK) {
-            ps_control_end(self, request, rc, psd_error_text(err));
-            psd_error_clear(err);
+        if (check_waiter(job, &request->waits, NULL) != PSD_OK) {
+            end_dead(self, job, request);
         }
     }
 }
 
-void ps_control_settle_barrier(ps_control_t *self, uint32_t job)
+/* The job changed: ends waiters whose worker or job has, and the barrier may be
+ * complete without the workers that are gone. */
+static void settle_barrier(ps_control_t *self, const ps_job_t *job)
 {
-    const ps_job_t *known = ps_registry_job_by_id(self->is.registry, job);
+    end_all_dead(self, job);
+    if (ps_barrier_is_complete(&self->waiters, job)) {
+        release_all(self, job);
+    }
+}
 
-    if (known == NULL) {
+void ps_control_begin_barrier(ps_control_t *self, ps_control_request_t *request)
+{
+    const ps_job_t *job = ps_registry_job_by_id(self->is.registry, request->waits.job);
+
+    if (job == NULL) {
         return;
     }
-    end_dead(self, known);
-    if (ps_barrier_is_complete(&self->waiters, known)) {
-        release_all(self, known);
+    if (check_waiter(job, &request->waits, NULL) != PSD_OK) {
+        end_dead(self, job, request);
+    } else if (ps_barrier_is_complete(&self->waiters, job)) {
+        release_all(self, job);
     }
 }
 
@@ -69,16 +91,18 @@ void ps_control_settle_barrier(ps_control_t *self, uint32_t job)
 static void print_missing(const ps_control_t *self, const ps_job_t *job, char *ret_text,
                           size_t size)
 {
+    ps_ranks_t here;
     size_t n = 0;
     size_t used = 0;
 
+    ps_waiters_ranks(&self->waiters, PS_FOR_BARRIER, job->id, &here);
     ret_text[0] = '\0';
     for (size_t i = 0; i < job->n_workers; i++) {
         const ps_worker_t *worker = &job->workers[i];
         char name[PS_HOLDER_SIZE];
         int length = 0;
 
-        if (!ps_worker_is_live(worker) || ps_barrier_has(&self->waiters, job->id, worker->worker)) {
+        if (!ps_worker_is_live(worker) || ps_ranks_has(&here, worker->worker)) {
             continue;
         }
         if (n++ >= NAMED_MAX) {
@@ -123,24 +147,22 @@ static psd_status_t read_waiter(const ps_doc_t *doc, ps_waiter_t *waiter, psd_er
 static psd_status_t enter(ps_control_t *self, const ps_job_t *job, ps_control_request_t *request,
                           psd_error_t *err)
 {
-    ps_control_request_t *known = NULL;
     psd_status_t rc = ps_control_wait(request, PS_FOR_BARRIER, job, err);
 
     if (rc != PSD_OK) {
         return rc;
     }
-    known = (ps_control_request_t *)ps_waiters_repeat(&self->waiters, &request->waits);
-    if (known != NULL) {
+    if (ps_waiters_repeat(&self->waiters, &request->waits) != NULL) {
         request->waits.kind = 0;
-        request->silent = true;
-        return ps_doc_set_u64(known->reply, "id", known->waits.id) ? PSD_OK
-                                                                   : ps_control_no_memory(err);
+        request->silent = true; /* the answer of the one that waits names the new id */
+        return PSD_OK;
     }
-    if (ps_waiters_count(&self->waiters, PS_FOR_BARRIER, job->id, PS_ANY_WORKER) >= WAITERS_MAX) {
+    if (!ps_waiters_has_room(&self->waiters, PS_FOR_BARRIER, job->id, WAITERS_MAX)) {
         return psd_error_set(err, PSD_LIMIT,
                              "%d requests wait at the barrier of job \"%s\"; no more are allowed",
                              WAITERS_MAX, job->name);
     }
+    ps_doc_destroy(&request->doc); /* all of it is in `waits` */
     return PSD_OK;
 }
 
@@ -199,7 +221,7 @@ void ps_control_job_changed(ps_control_t *self, uint32_t job)
     if (changed != NULL) {
         ps_overseer_tell_job(self->overseer, job);
         note_end(self, changed);
-        ps_control_settle_barrier(self, job);
+        settle_barrier(self, changed);
     }
     self->work_due = true; /* slices may be free again */
 }

@@ -10,14 +10,18 @@
  * thread of the asking worker counts too: they share the worker's clock. */
 static bool somebody_works(const ps_control_t *self, const ps_job_t *job)
 {
+    uint32_t n_waiting[PS_WORKERS_MAX] = {0}; /* clients, by rank */
+    const ps_waiter_t *waiter = NULL;
     bool found = false;
 
+    while ((waiter = ps_waiters_next(&self->waiters, waiter, PS_FOR_SLICE, job->id,
+                                     PS_ANY_WORKER)) != NULL) {
+        n_waiting[waiter->worker]++; /* the request was checked */
+    }
     for (size_t i = 0; !found && i < job->n_workers; i++) {
         const ps_worker_t *other = &job->workers[i];
 
-        found = other->state == PS_WORKER_RUNNING &&
-                ps_waiters_count(&self->waiters, PS_FOR_SLICE, job->id, other->worker) <
-                    other->n_members;
+        found = other->state == PS_WORKER_RUNNING && n_waiting[other->worker] < other->n_members;
     }
     return found;
 }

@@ -110,7 +110,7 @@ static psd_status_t take(ps_control_t *self, ps_control_request_t *request, ps_w
     if (ps_watches_get(&self->watches, job->id) == NULL) {
         return ps_control_no_memory(err);
     }
-    if (ps_waiters_count(&self->waiters, PS_FOR_WORK, job->id, PS_ANY_WORKER) >= ASKS_MAX) {
+    if (!ps_waiters_has_room(&self->waiters, PS_FOR_WORK, job->id, ASKS_MAX)) {
         return psd_error_set(err, PSD_LIMIT,
                              "%d requests wait for slices of job number %" PRIu32
                              "; no more are allowed",

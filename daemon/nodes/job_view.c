@@ -11,12 +11,9 @@
 
 static ps_worker_view_t *find(const ps_job_view_t *self, uint32_t rank)
 {
-    for (size_t i = 0; i < self->job->n_workers; i++) {
-        if (self->workers[i].is->worker == rank) {
-            return &self->workers[i];
-        }
-    }
-    return NULL;
+    const ps_worker_t *worker = ps_job_worker(self->job, rank);
+
+    return worker == NULL ? NULL : &self->workers[worker - self->job->workers];
 }
 
 static void take_clocks(const ps_job_view_t *self, const ps_shard_answer_t *call)
@@ -140,6 +137,7 @@ psd_status_t ps_job_view_init(ps_job_view_t *self, const ps_registry_t *registry
         take_clocks(self, &answers->at[i]);
         take_waiting(self, i, &answers->at[i]);
     }
+    ps_waiters_ranks(waiters, PS_FOR_BARRIER, job->id, &self->at_barrier);
     take_waiters(self, PS_FOR_BARRIER, PS_WAIT_BARRIER);
     take_waiters(self, PS_FOR_SLICE, PS_WAIT_SLICE);
     settle_spread(self);
@@ -175,7 +173,7 @@ bool ps_job_view_holds(const ps_job_view_t *self, const ps_worker_view_t *waiter
     }
     if (waiter->wait == PS_WAIT_BARRIER) {
         *ret_clock = other->clock;
-        return !ps_barrier_has(self->waiters, self->job->id, other->is->worker);
+        return !ps_ranks_has(&self->at_barrier, other->is->worker);
     }
     if (waiter->wait == PS_WAIT_SLICE) {
         uint32_t slice = 0;

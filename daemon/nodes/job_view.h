@@ -52,6 +52,7 @@ typedef struct ps_job_view {
     uint64_t min;              /* clocks of the live workers, or of all */
     uint64_t max;
     uint32_t n_waiting;
+    ps_ranks_t at_barrier;
     uint64_t now_ms;
     const ps_answers_t *answers; /* borrowed; of all shards, WAITING */
 } ps_job_view_t;

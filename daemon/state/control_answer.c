@@ -93,7 +93,13 @@ void ps_control_refuse(ps_control_t *self, const ps_control_request_t *request, 
 void ps_control_end(ps_control_t *self, ps_control_request_t *request, psd_status_t status,
                     const char *text)
 {
+    bool may_have_new_id = request->waits.kind == PS_FOR_BARRIER; /* it was repeated */
+
     ps_waiters_remove(&self->waiters, &request->waits);
+    if (may_have_new_id && request->reply != NULL &&
+        !ps_doc_set_u64(request->reply, "id", request->waits.id)) {
+        ps_doc_destroy(&request->reply); /* it is asked again */
+    }
     if (status != PSD_OK) {
         ps_control_refuse(self, request, status, text);
     } else if (!request->silent) {

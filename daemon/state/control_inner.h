@@ -405,8 +405,9 @@ void ps_control_end_jobs(ps_control_t *self);
 /* Declares workers lost that have been silent too long, unless this process
  * stood still. */
 void ps_control_lose_silent(ps_control_t *self);
-/* Answers the requests at a job's barrier that are due. */
-void ps_control_settle_barrier(ps_control_t *self, uint32_t job);
+/* The request waits at its barrier from now on: the barrier may open, or its
+ * worker be gone. */
+void ps_control_begin_barrier(ps_control_t *self, ps_control_request_t *request);
 /* Continues requests whose answers have come. */
 void ps_control_go_on(ps_control_t *self);
 /* Its deadline has passed: ends the request at a barrier. */
