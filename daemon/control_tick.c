@@ -37,7 +37,7 @@ uint64_t ps_control_deadline(const ps_control_t *self)
     uint64_t nodes = ps_overseer_deadline(self->overseer);
     uint64_t copies = ps_control_decide_at(self);
 
-    if (self->work_due) {
+    if (self->work_due || !TAILQ_EMPTY(&self->unserved)) {
         return 0;
     }
     copies = min_u64(copies, ps_control_checkpoint_deadline(self));

@@ -10,8 +10,11 @@
 #include "base/text.h"
 #include "protocol/registry/command_code.h"
 
-#define BATCH 64        /* requests before other work gets a turn */
-#define OP_BYTES_MAX 64 /* of an operation's name */
+#define TURN_MS 50                            /* of requests before other work gets a turn */
+#define READ_MAX 4096                         /* messages that are read at a time … */
+#define UNSERVED_MAX 4096                     /* … and that wait for their turn … */
+#define UNSERVED_BYTES_MAX ((size_t)16 << 20) /* … with so many bytes */
+#define OP_BYTES_MAX 64                       /* of an operation's name */
 #define OPS_MAX 64
 
 static psd_status_t find_op(const ps_control_t *self, const char *name,
@@ -211,22 +214,9 @@ static void settle(ps_control_t *self, ps_control_request_t *request, psd_status
     psd_error_clear(self->err);
 }
 
-static void serve(ps_control_t *self, uint64_t conn, ps_bytes_t text)
+static void serve(ps_control_t *self, ps_control_request_t *request)
 {
-    const ps_control_request_t nobody = {.waits.conn = conn};
-    ps_control_request_t *request = ps_alloc(1, sizeof *request);
-    psd_status_t rc = PSD_OK;
-
-    if (request == NULL) {
-        ps_control_refuse(self, &nobody, PSD_NOMEM, "");
-        return;
-    }
-    request->waits.conn = conn;
-    rc = ps_doc_parse(text, &request->doc, self->err);
-    if (rc == PSD_OK) {
-        rc = judge(self, request, self->err);
-    }
-    settle(self, request, rc);
+    settle(self, request, judge(self, request, self->err));
 }
 
 /* Asks the nodes again, or runs the operation again. */
@@ -278,31 +268,111 @@ void ps_control_go_on(ps_control_t *self)
     }
 }
 
+/* ---- reading ---- */
+
+static bool is_sign_of_life(const ps_control_request_t *request)
+{
+    const char *op = NULL;
+
+    return ps_doc_get_text(request->doc, "op", OP_BYTES_MAX, &op, NULL) == PSD_OK &&
+           strcmp(op, "heartbeat") == 0;
+}
+
+/* A sign of life is served at once; all else may take a flush of the disk each,
+ * and waits for its turn. */
+static void take_request(ps_control_t *self, uint64_t conn, ps_bytes_t text)
+{
+    const ps_control_request_t nobody = {.waits.conn = conn};
+    ps_control_request_t *request = ps_alloc(1, sizeof *request);
+    psd_status_t rc = PSD_OK;
+
+    if (request == NULL) {
+        ps_control_refuse(self, &nobody, PSD_NOMEM, "");
+        return;
+    }
+    request->waits.conn = conn;
+    rc = ps_doc_parse(text, &request->doc, self->err);
+    if (rc != PSD_OK) {
+        settle(self, request, rc);
+    } else if (is_sign_of_life(request)) {
+        serve(self, request);
+    } else {
+        request->n_bytes = text.size;
+        self->n_unserved++;
+        self->unserved_bytes += text.size;
+        TAILQ_INSERT_TAIL(&self->unserved, &request->waits, link);
+    }
+}
+
+/* The next one whose turn it is, out of the queue; NULL: none. */
+static ps_control_request_t *next_request(ps_control_t *self)
+{
+    ps_waiter_t *waiter = TAILQ_FIRST(&self->unserved);
+    ps_control_request_t *request = NULL;
+
+    if (waiter != NULL) {
+        request = request_of(waiter);
+        TAILQ_REMOVE(&self->unserved, waiter, link);
+        waiter->link.tqe_prev = NULL; /* of no list */
+        self->n_unserved--;
+        self->unserved_bytes -= request->n_bytes;
+    }
+    return request;
+}
+
+/* false: nothing has come. */
+static bool read_one(ps_control_t *self)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+    uint64_t conn = 0;
+    bool got = false;
+    psd_status_t rc = ps_socket_receive_text(self->is.port, &got, &conn, &text, self->err);
+    ps_bytes_t bytes = {.data = text.data, .size = text.size};
+
+    if (rc != PSD_OK) {
+        const ps_control_request_t request = {.waits.conn = conn};
+
+        ps_control_refuse(self, &request, rc, psd_error_text(self->err));
+        psd_error_clear(self->err);
+        return true;
+    }
+    if (!got) {
+        return false;
+    }
+    if (ps_node_message_is(bytes)) {
+        ps_control_take_node(self, conn, bytes);
+        ps_control_go_on(self);
+    } else {
+        take_request(self, conn, bytes);
+    }
+    return true;
+}
+
+/* What has come, with all signs of life, unless too many requests wait. */
+static void read_all(ps_control_t *self)
+{
+    for (int i = 0; i < READ_MAX && self->n_unserved < UNSERVED_MAX &&
+                    self->unserved_bytes < UNSERVED_BYTES_MAX;
+         i++) {
+        if (!read_one(self)) {
+            return;
+        }
+    }
+}
+
 void ps_control_receive(ps_control_t *self)
 {
-    for (int i = 0; i < BATCH; i++) {
-        PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
-        uint64_t conn = 0;
-        bool got = false;
-        psd_status_t rc = ps_socket_receive_text(self->is.port, &got, &conn, &text, self->err);
+    uint64_t until_ms = ps_now_ms() + TURN_MS;
+    ps_control_request_t *request = NULL;
 
-        if (rc != PSD_OK) {
-            const ps_control_request_t request = {.waits.conn = conn};
-
-            ps_control_refuse(self, &request, rc, psd_error_text(self->err));
-            psd_error_clear(self->err);
-            continue;
+    do {
+        read_all(self);
+        request = next_request(self);
+        if (request != NULL) {
+            serve(self, request);
+            ps_control_go_on(self);
         }
-        if (!got) {
-            break;
-        }
-        if (ps_node_message_is((ps_bytes_t){.data = text.data, .size = text.size})) {
-            ps_control_take_node(self, conn, (ps_bytes_t){.data = text.data, .size = text.size});
-        } else {
-            serve(self, conn, (ps_bytes_t){.data = text.data, .size = text.size});
-        }
-        ps_control_go_on(self);
-    }
+    } while (request != NULL && ps_now_ms() < until_ms);
     ps_control_settle_work(self);
     ps_control_decide(self);
     ps_fleet_send_due(self->fleet);
@@ -342,6 +412,7 @@ psd_status_t ps_control_new(const ps_control_args_t *args, ps_control_t **ret_co
     if (self != NULL) {
         self->is = *args;
         ps_waiters_init(&self->waiters);
+        TAILQ_INIT(&self->unserved);
         self->started_ms = ps_now_ms();
         /* Not the numbers of an earlier life: clients may still ask for its work. */
         self->checkpoint_serial = ps_registry_db_applied(args->db).index << 20;
@@ -365,6 +436,11 @@ void ps_control_destroy(ps_control_t **self_p)
 
     if (self == NULL) {
         return;
+    }
+    for (ps_control_request_t *request = next_request(self); request != NULL;
+         request = next_request(self)) {
+        request->silent = true; /* as if it had not been read */
+        ps_control_end(self, request, PSD_OK, "");
     }
     while (!TAILQ_EMPTY(&self->waiters.all)) {
         ps_control_end(self, request_of(TAILQ_FIRST(&self->waiters.all)), PSD_STOPPING,

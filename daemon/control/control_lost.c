@@ -104,13 +104,14 @@ static bool gives_grace(ps_control_t *self, uint64_t now_ms)
 
 void ps_control_lose_silent(ps_control_t *self)
 {
+    uint64_t now_ms = ps_now_ms(); /* what came since is not read yet */
     uint32_t job = 0;
     uint32_t worker = 0;
 
-    if (gives_grace(self, ps_now_ms())) {
+    if (gives_grace(self, now_ms)) {
         return;
     }
-    while (ps_registry_overdue(self->is.registry, ps_now_ms(), &job, &worker)) {
+    while (ps_registry_overdue(self->is.registry, now_ms, &job, &worker)) {
         psd_status_t rc = lose(self, job, worker, self->err);
 
         if (rc != PSD_OK) {

@@ -87,10 +87,13 @@ struct ps_control {
     ps_denied_t denied[PS_DENIED_MAX]; /* nodes that were refused lately */
     ps_promised_t promised[PS_PROMISED_MAX]; /* a ring, by n_promised */
     size_t n_promised;
-    ps_overseer_t *overseer; /* owned; all nodes */
-    ps_fleet_t *fleet;       /* owned; sends what the overseer decides */
-    ps_waiters_t waiters;    /* each in its request, which is owned */
-    ps_backup_t backup;      /* that is being fetched */
+    ps_overseer_t *overseer;   /* owned; all nodes */
+    ps_fleet_t *fleet;         /* owned; sends what the overseer decides */
+    ps_waiter_list_t unserved; /* that were read, in order of coming; each in its request, owned */
+    size_t n_unserved;
+    size_t unserved_bytes; /* of these, as they came */
+    ps_waiters_t waiters;  /* each in its request, which is owned */
+    ps_backup_t backup;    /* that is being fetched */
     ps_checkpoint_work_t checkpoint;
     uint64_t checkpoint_serial; /* of the last work */
     uint64_t grace_ms;          /* no worker is lost before that; 0: not set */
@@ -104,6 +107,7 @@ struct ps_control {
 typedef struct ps_request_doc {
     ps_waiter_t waits;          /* who asks, and what it waits for; the first member */
     ps_doc_t *doc;              /* owned; as it came */
+    size_t n_bytes;             /* … of so many bytes */
     const ps_control_row_t *op; /* NULL: unknown */
     ps_doc_t *reply;            /* owned; v, id and status are set; operations add */
     bool silent;                /* it gets no answer, or already has it */
