@@ -233,6 +233,7 @@ typedef struct ps_question {
     ps_answers_t answers; /* owned; of the nodes that have answered */
     uint64_t *waits;      /* owned; incarnations of nodes that have not answered */
     size_t n_waits;
+    bool gave_up;      /* a node was waited for in vain, and may have it in its tells yet */
     char missing[200]; /* "node n2 is silent"; "": all have answered */
 } ps_question_t;
 void ps_question_destroy(ps_question_t **self_p);

@@ -47,6 +47,7 @@ struct ps_overseer {
     size_t nodes_capacity;
     ps_question_t **questions; /* owned, each too */
     size_t n_questions;
+    size_t n_done; /* of them: nobody is waited for */
     size_t questions_capacity;
     uint64_t last_serial;
     uint64_t sessions; /* sessions that may have been given out */

@@ -86,7 +86,7 @@ psd_status_t ps_overseer_ask(ps_overseer_t *self, int kind, uint32_t job, const 
                  sizeof(ps_question_t *))) {
         return psd_error_set(err, PSD_NOMEM, "no memory to ask the nodes");
     }
-    question->serial = ++self->last_serial;
+    question->serial = ++self->last_serial; /* ascending: find relies on it */
     question->kind = kind;
     question->job = job;
     question->asked_ms = now_ms;
@@ -94,6 +94,7 @@ psd_status_t ps_overseer_ask(ps_overseer_t *self, int kind, uint32_t job, const 
     question->context = context;
     self->questions[self->n_questions++] = question;
     ask_all(self, question);
+    self->n_done += question->n_waits == 0 ? 1 : 0;
     question = NULL;
     return PSD_OK;
 }
@@ -109,12 +110,20 @@ void ps_overseer_be_brief(ps_overseer_t *self, const void *context)
 
 static ps_question_t *find(const ps_overseer_t *self, uint64_t serial)
 {
-    for (size_t i = 0; i < self->n_questions; i++) {
-        if (self->questions[i]->serial == serial) {
-            return self->questions[i];
+    size_t low = 0;
+    size_t high = self->n_questions;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (self->questions[middle]->serial < serial) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    return NULL;
+    return low < self->n_questions && self->questions[low]->serial == serial ? self->questions[low]
+                                                                             : NULL;
 }
 
 const ps_question_t *ps_overseer_question(const ps_overseer_t *self, uint64_t serial)
@@ -129,13 +138,16 @@ static ps_question_t *take_out(ps_overseer_t *self, size_t i)
     self->n_questions--;
     memmove(&self->questions[i], &self->questions[i + 1],
             (self->n_questions - i) * sizeof(ps_question_t *));
-    ps_overseen_withdraw(self, question->serial);
+    self->n_done -= question->n_waits == 0 ? 1 : 0;
+    if (question->n_waits > 0 || question->gave_up) { /* else no node has it to answer */
+        ps_overseen_withdraw(self, question->serial);
+    }
     return question;
 }
 
 ps_question_t *ps_overseer_next_done(ps_overseer_t *self)
 {
-    for (size_t i = 0; i < self->n_questions; i++) {
+    for (size_t i = 0; self->n_done > 0 && i < self->n_questions; i++) {
         if (self->questions[i]->n_waits == 0) {
             return take_out(self, i);
         }
@@ -159,9 +171,10 @@ static size_t place_of(const ps_question_t *self, uint64_t incarnation)
     return i;
 }
 
-static void wait_no_longer(ps_question_t *self, size_t at)
+static void wait_no_longer(ps_overseer_t *self, ps_question_t *question, size_t at)
 {
-    self->waits[at] = self->waits[--self->n_waits];
+    question->waits[at] = question->waits[--question->n_waits];
+    self->n_done += question->n_waits == 0 ? 1 : 0;
 }
 
 void ps_overseen_give_up(ps_overseer_t *self, const ps_overseen_t *node)
@@ -171,7 +184,8 @@ void ps_overseen_give_up(ps_overseer_t *self, const ps_overseen_t *node)
         size_t at = place_of(question, node->incarnation);
 
         if (at < question->n_waits) {
-            wait_no_longer(question, at);
+            wait_no_longer(self, question, at);
+            question->gave_up = true;
             miss(question, node->name, "is silent");
         }
     }
@@ -202,7 +216,8 @@ void ps_overseer_expire(ps_overseer_t *self, uint64_t now_ms, bool here_hangs)
 
             if (is_overdue(self, question, incarnation, now_ms, here_hangs)) {
                 miss(question, node == NULL ? "?" : node->name, "has not answered in time");
-                wait_no_longer(question, k - 1);
+                wait_no_longer(self, question, k - 1);
+                question->gave_up = true;
             }
         }
     }
@@ -219,7 +234,7 @@ void ps_overseer_answered(ps_overseer_t *self, uint64_t incarnation, uint64_t se
     if (node == NULL || question == NULL || at == question->n_waits) {
         return;
     }
-    wait_no_longer(question, at);
+    wait_no_longer(self, question, at);
     if (status != PSD_OK || !ps_answers_join(&question->answers, answers)) {
         miss(question, node->name, "could not answer");
     } else if (lacks_jobs) {
