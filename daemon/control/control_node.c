@@ -72,7 +72,8 @@ static psd_status_t check_secret(ps_control_t *self, const char *name, const ps_
 }
 
 /* The name of a node that speaks our version and means this cluster. Another
- * build's is logged, and shown as a problem. */
+ * build's is logged, and shown as a problem; one of another cluster is not: it
+ * may be anybody's. */
 static psd_status_t read_speaker(ps_control_t *self, const ps_doc_t *doc, const char **ret_name,
                                  psd_error_t *err)
 {
@@ -80,7 +81,8 @@ static psd_status_t read_speaker(ps_control_t *self, const ps_doc_t *doc, const 
     psd_status_t rc =
         ps_control_check_versions(doc, "node", PS_NODE_FORMAT, PS_NODE_FORMAT_HINT, err);
 
-    if (rc == PSD_VERSION && read_name(doc, &name, NULL) == PSD_OK) {
+    if (rc == PSD_VERSION && ps_control_check_cluster(self, doc, NULL) == PSD_OK &&
+        read_name(doc, &name, NULL) == PSD_OK) {
         ps_control_note_denied(self, name, true, psd_error_text(err));
     }
     if (rc == PSD_OK) {

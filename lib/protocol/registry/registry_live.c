@@ -31,8 +31,13 @@ psd_status_t ps_registry_heartbeat(ps_registry_t *self, uint32_t job, uint32_t w
     return PSD_OK;
 }
 
-/* When a live worker will have been silent for too long. A job that was resumed
- * waits for its first one. */
+/* Its live workers are waited for. A job that was resumed waits for its first one. */
+static bool is_watched(const ps_job_entry_t *entry)
+{
+    return entry->n_live > 0 && !ps_job_is_untouched(&entry->job);
+}
+
+/* When a live worker will have been silent for too long. */
 static uint64_t due_of(const ps_registry_t *self, const ps_job_entry_t *entry, size_t i)
 {
     uint64_t patience = entry->job.workers[i].state == PS_WORKER_EXPECTED
@@ -40,9 +45,6 @@ static uint64_t due_of(const ps_registry_t *self, const ps_job_entry_t *entry, s
                             : self->args.lost_after_ms;
     uint64_t since = entry->seen[i].since_ms;
 
-    if (ps_job_is_untouched(&entry->job)) {
-        return UINT64_MAX;
-    }
     return since > UINT64_MAX - patience ? UINT64_MAX : since + patience;
 }
 
@@ -51,8 +53,9 @@ bool ps_registry_overdue(const ps_registry_t *self, uint64_t now_ms, uint32_t *r
 {
     for (size_t i = 0; i < self->n_jobs; i++) {
         const ps_job_entry_t *entry = &self->jobs[i];
+        size_t n = is_watched(entry) ? entry->job.n_workers : 0;
 
-        for (size_t j = 0; entry->n_live > 0 && j < entry->job.n_workers; j++) {
+        for (size_t j = 0; j < n; j++) {
             const ps_worker_t *worker = &entry->job.workers[j];
 
             if (ps_worker_is_live(worker) && due_of(self, entry, j) <= now_ms) {
@@ -71,8 +74,9 @@ uint64_t ps_registry_deadline(const ps_registry_t *self)
 
     for (size_t i = 0; i < self->n_jobs; i++) {
         const ps_job_entry_t *entry = &self->jobs[i];
+        size_t n = is_watched(entry) ? entry->job.n_workers : 0;
 
-        for (size_t j = 0; entry->n_live > 0 && j < entry->job.n_workers; j++) {
+        for (size_t j = 0; j < n; j++) {
             if (ps_worker_is_live(&entry->job.workers[j]) && due_of(self, entry, j) < deadline) {
                 deadline = due_of(self, entry, j);
             }
