@@ -2,10 +2,12 @@
 /* The node's side: announcements and beats, tells, answers, reports. */
 #include "protocol/agent/agent.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/map.h"
 #include "protocol/agent/sizes.h"
 #include "wire/messages/doc.h"
 
@@ -42,6 +44,7 @@ struct ps_agent {
                            read from disk */
     size_t n_tables;
     size_t tables_capacity;
+    ps_map_t places; /* owned; of tables by id: the place in the array (as a pointer), from 1 */
     delivery_t *deliveries; /* owned; in order */
     size_t n_deliveries;
     size_t deliveries_capacity;
@@ -106,6 +109,7 @@ void ps_agent_destroy(ps_agent_t **self_p)
     for (size_t i = 0; i < self->n_messages; i++) {
         ps_buffer_done(&self->messages[i]);
     }
+    ps_map_done(&self->places);
     ps_sizes_done(&self->sizes);
     ps_buffer_done(&self->sent);
     ps_free(self->tables);
@@ -133,12 +137,14 @@ static void note(ps_agent_t *self, const ps_agent_note_t *note)
 
 static ps_table_t *find_table(const ps_agent_t *self, uint32_t id)
 {
-    for (size_t i = 0; i < self->n_tables; i++) {
-        if (self->tables[i].id == id) {
-            return &self->tables[i];
-        }
-    }
-    return NULL;
+    size_t place = (uintptr_t)ps_map_get(&self->places, id);
+
+    return place == 0 ? NULL : &self->tables[place - 1];
+}
+
+static bool set_place(ps_agent_t *self, uint32_t id, size_t place)
+{
+    return ps_map_put(&self->places, id, (void *)(uintptr_t)place); /* NOLINT */
 }
 
 /* The entry of that table, a new one if need be. NULL: no memory. */
@@ -147,7 +153,8 @@ static ps_table_t *get_table(ps_agent_t *self, uint32_t id)
     ps_table_t *table = find_table(self, id);
 
     if (table == NULL &&
-        ps_grow(&self->tables, &self->tables_capacity, self->n_tables + 1, sizeof *self->tables)) {
+        ps_grow(&self->tables, &self->tables_capacity, self->n_tables + 1, sizeof *self->tables) &&
+        set_place(self, id, self->n_tables + 1)) {
         table = &self->tables[self->n_tables++];
         *table = (ps_table_t){.id = id};
     }
@@ -163,11 +170,17 @@ psd_status_t ps_agent_know(ps_agent_t *self, uint32_t table, psd_error_t *err)
 static void forget_table(ps_agent_t *self, uint32_t id)
 {
     ps_table_t *table = find_table(self, id);
+    bool known = true;
 
     if (table != NULL) {
         ps_table_done(table);
+        (void)ps_map_remove(&self->places, id);
         *table = self->tables[--self->n_tables];
+        if (table != &self->tables[self->n_tables]) {
+            known = set_place(self, table->id, (size_t)(table - self->tables) + 1);
+        }
     }
+    assert(known); /* it has a slot already */
 }
 
 /* ---- messages to the registry ---- */

@@ -198,15 +198,19 @@ static bool put(ps_overseen_t *node, const ps_tell_t *tell)
     return true;
 }
 
-static bool note(ps_overseen_t *node, ps_tell_kind_t kind, uint32_t id)
+/* One of an object of which there is none yet. */
+static bool note_new(ps_overseen_t *node, ps_tell_kind_t kind, uint32_t id)
 {
     const ps_tell_t tell = {.kind = kind, .id = id};
+    bool fits = put(node, &tell);
 
-    if (is_noted(node, kind, id) || put(node, &tell)) {
-        return true;
-    }
-    node->stale = true;
-    return false;
+    node->stale = node->stale || !fits;
+    return fits;
+}
+
+static bool note(ps_overseen_t *node, ps_tell_kind_t kind, uint32_t id)
+{
+    return is_noted(node, kind, id) || note_new(node, kind, id);
 }
 
 bool ps_overseen_note_question(ps_overseen_t *node, uint64_t question)
@@ -237,12 +241,12 @@ void ps_overseen_note_all(ps_overseer_t *self, ps_overseen_t *node)
 
     node->stale = false;
     node->n_tells = 0;
-    fits = note(node, PS_TELL_KNOWN, 0) && note(node, PS_TELL_SESSIONS, 0);
+    fits = note_new(node, PS_TELL_KNOWN, 0) && note_new(node, PS_TELL_SESSIONS, 0);
     for (size_t i = 0; fits && i < ps_registry_n_tables(registry); i++) {
-        fits = note(node, PS_TELL_TABLE, ps_registry_table_at(registry, i)->id);
+        fits = note_new(node, PS_TELL_TABLE, ps_registry_table_at(registry, i)->id);
     }
     for (size_t i = 0; fits && i < ps_registry_n_jobs(registry); i++) {
-        fits = note(node, PS_TELL_JOB, ps_registry_job_at(registry, i)->id);
+        fits = note_new(node, PS_TELL_JOB, ps_registry_job_at(registry, i)->id);
     }
 }
 
