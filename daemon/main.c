@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "daemon/nodes/commit.h"
+#include "daemon/quorum/replica.h"
 #include "daemon/config/options.h"
 #include "daemon/run.h"
 

@@ -34,6 +34,8 @@ typedef struct run {
     ps_server_t *server;
     ps_turn_t *turn;
     zloop_t *loop;
+    int quorum;            /* the descriptor of its member of the registry; -1: none is watched */
+    void *link;            /* the socket to the registry that is watched; NULL: none */
     int signals;           /* signalfd */
     int timer;             /* of the next tick; -1: none is set */
     uint64_t timer_due_ms; /* when it fires */
@@ -132,6 +134,62 @@ static void begin(run_t *self)
     ps_turn_works(self->turn);
 }
 
+static int handle_link(zloop_t *loop, zmq_pollitem_t *item, void *argument);
+static int go_on(run_t *self);
+
+/* Watches the link to the registry, which changes when that moves. */
+static bool watch_link(run_t *self)
+{
+    zmq_pollitem_t link = {.socket = ps_server_link_handle(self->server), .events = ZMQ_POLLIN};
+
+    if (link.socket == self->link) {
+        return true;
+    }
+    if (self->link != NULL) {
+        zmq_pollitem_t before = {.socket = self->link};
+
+        zloop_poller_end(self->loop, &before);
+    }
+    self->link = link.socket;
+    if (link.socket == NULL) {
+        return true;
+    }
+    if (zloop_poller(self->loop, &link, handle_link, self) != 0) {
+        self->rc = psd_error_set(self->err, PSD_NOMEM, "no memory for the loop");
+        return false;
+    }
+    zloop_poller_set_tolerant(self->loop, &link);
+    return true;
+}
+
+static int handle_quorum(zloop_t *loop, zmq_pollitem_t *item, void *argument)
+{
+    run_t *self = argument;
+
+    (void)loop;
+    (void)item;
+    begin(self);
+    ps_server_receive_quorum(self->server);
+    return go_on(self);
+}
+
+/* Watches this node's member of the registry, once there is one. */
+static bool watch_quorum(run_t *self)
+{
+    zmq_pollitem_t quorum = {.fd = ps_server_quorum_fd(self->server), .events = ZMQ_POLLIN};
+
+    if (quorum.fd == self->quorum) {
+        return true;
+    }
+    self->quorum = quorum.fd;
+    if (zloop_poller(self->loop, &quorum, handle_quorum, self) != 0) {
+        self->rc = psd_error_set(self->err, PSD_NOMEM, "no memory for the loop");
+        return false;
+    }
+    zloop_poller_set_tolerant(self->loop, &quorum);
+    return true;
+}
+
 /* Done; the loop waits again. -1 ends it. */
 static int go_on(run_t *self)
 {
@@ -139,6 +197,9 @@ static int go_on(run_t *self)
         return -1;
     }
     if (!self->is_ready && ps_server_is_known(self->server) && !say_ready(self)) {
+        return -1;
+    }
+    if (!watch_link(self) || !watch_quorum(self)) {
         return -1;
     }
     arm(self);
@@ -374,7 +435,6 @@ static bool watch_shards(run_t *self)
 static psd_status_t make_loop(run_t *self, psd_error_t *err)
 {
     zmq_pollitem_t port = {.socket = ps_server_handle(self->server), .events = ZMQ_POLLIN};
-    zmq_pollitem_t link = {.socket = ps_server_link_handle(self->server), .events = ZMQ_POLLIN};
     zmq_pollitem_t signals = {.fd = self->signals, .events = ZMQ_POLLIN};
 
     self->loop = zloop_new();
@@ -386,11 +446,8 @@ static psd_status_t make_loop(run_t *self, psd_error_t *err)
         zloop_poller(self->loop, &signals, handle_signal, self) != 0 || !watch_shards(self)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for the loop");
     }
-    if (link.socket != NULL) {
-        if (zloop_poller(self->loop, &link, handle_link, self) != 0) {
-            return psd_error_set(err, PSD_NOMEM, "no memory for the loop");
-        }
-        zloop_poller_set_tolerant(self->loop, &link);
+    if (!watch_link(self) || !watch_quorum(self)) {
+        return self->rc;
     }
     zloop_poller_set_tolerant(self->loop, &port);
     zloop_poller_set_tolerant(self->loop, &signals);
@@ -426,8 +483,12 @@ static psd_status_t serve(run_t *self, psd_error_t *err)
 
 psd_status_t ps_run(const ps_opts_t *options, ps_config_t *config, psd_error_t *err)
 {
-    run_t self = {
-        .options = options, .config = config, .signals = -1, .timer = -1, .err = psd_error_new()};
+    run_t self = {.options = options,
+                  .config = config,
+                  .signals = -1,
+                  .timer = -1,
+                  .quorum = -1,
+                  .err = psd_error_new()};
     psd_status_t rc = take_signals(&self, err);
 
     raise_files();

@@ -9,50 +9,14 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "daemon/control_ops.h"
-#include "daemon/nodes/commit.h"
+#include "daemon/quorum/replica.h"
 #include "daemon/config/place.h"
 #include "protocol/placement/registry_decide.h"
 
-#define LINGER_MS 1000 /* for answers that are queued at the end */
 #define IO_THREADS_MAX 4
-#define NODES_MAX 1024
 #define RETIRE_AFTER_MS 2000 /* no message is in flight for that long */
-#define ASSEMBLY_FACTOR 2    /* unfinished bodies of a connection, in credits */
 
 /* ---- the registry ---- */
-
-static psd_status_t open_registry(ps_server_t *self, psd_error_t *err)
-{
-    const ps_config_t *config = self->config;
-    const ps_registry_args_t args = {
-        .default_partitions = (uint32_t)config->tables.default_partitions,
-        .lost_after_ms = config->workers.lost_after_ms,
-        .join_within_ms = config->workers.join_within_ms,
-        /* The control port refuses above limits.tables, which can change. */
-        .tables_max = (uint32_t)ps_config_key(PS_KEY_limits_tables)->max,
-        .jobs_max = (uint32_t)config->limits.jobs,
-        .nodes_max = NODES_MAX,
-        .copies_max = PS_REPLICAS_MAX,
-        .moves_max = (uint32_t)config->copies.moves_max,
-        .rebalance_on_request = !config->copies.even_out,
-        .suspect_after_ms = config->cluster.suspect_after,
-        .lease_ms = config->copies.lease_ms,
-        .unreached_after_ms = config->copies.slow_after_ms,
-        .disk = true,
-    };
-    psd_status_t rc = ps_server_check_own(self, err);
-
-    if (rc == PSD_OK) {
-        rc = ps_registry_db_open(self->dir, &self->db, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_registry_new(&args, &self->registry, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_registry_db_load(self->db, self->registry, ps_now_ms(), err);
-    }
-    return rc;
-}
 
 /* The cluster's name and id: made at the first start, then kept. A
  * configured name must equal the kept one. */
@@ -60,7 +24,8 @@ static psd_status_t settle_cluster(ps_server_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     const ps_config_t *config = self->config;
-    const char *name = ps_registry_cluster(self->registry, &self->cluster);
+    ps_registry_t *registry = ps_replica_registry(self->replica);
+    const char *name = ps_registry_cluster(registry, &self->cluster);
     psd_status_t rc = PSD_OK;
 
     if (name != NULL) {
@@ -75,11 +40,11 @@ static psd_status_t settle_cluster(ps_server_t *self, psd_error_t *err)
     }
     rc = ps_random(self->cluster.bytes, sizeof self->cluster.bytes, err);
     if (rc == PSD_OK) {
-        rc = ps_registry_plan_cluster(self->registry, config->cluster.name, &self->cluster,
-                                      ps_unix_ms(), &command, err);
+        rc = ps_registry_plan_cluster(registry, config->cluster.name, &self->cluster, ps_unix_ms(),
+                                      &command, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_commit(self->db, self->registry, &command, PS_LOG_INFO, err);
+        rc = ps_replica_commit(self->replica, &command, PS_LOG_INFO, err);
     }
     return rc;
 }
@@ -90,12 +55,24 @@ static psd_status_t settle_node(ps_server_t *self, psd_error_t *err)
 {
     const ps_config_t *config = self->config;
     const char *name = config->node.name;
+    const ps_registry_t *registry = ps_replica_registry(self->replica);
+    char known[PS_NAME_MAX + 1] = "";
     ps_member_self_t who = {.name = self->node};
-    psd_status_t rc = PSD_OK;
+    psd_status_t rc = ps_server_read_name(self, known, &who.secret, err);
 
-    if (ps_registry_n_nodes(self->registry) > 0) {
-        const ps_node_t *node = ps_registry_node_at(self->registry, 0);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (ps_registry_n_nodes(registry) > 0) {
+        const ps_node_t *node =
+            known[0] == '\0' ? ps_registry_node_at(registry, 0) : ps_registry_node(registry, known);
 
+        if (node == NULL) {
+            return psd_error_set(err, PSD_FOREIGN,
+                                 "data directory %s belongs to node \"%s\", which its part of "
+                                 "the registry does not know",
+                                 self->dir, known);
+        }
         if (config->origins[PS_KEY_node_name].source != PS_SOURCE_DEFAULT &&
             strcmp(node->name, name) != 0) {
             return psd_error_set(err, PSD_FOREIGN,
@@ -107,7 +84,7 @@ static psd_status_t settle_node(ps_server_t *self, psd_error_t *err)
         who.secret = node->secret;
     }
     (void)snprintf(self->node, sizeof self->node, "%.*s", PS_NAME_MAX, name);
-    self->old_sessions = ps_registry_old_sessions(self->registry);
+    self->old_sessions = ps_registry_old_sessions(registry);
     if (ps_id_is_zero(&who.secret)) {
         rc = ps_random(&who.secret, sizeof who.secret, err);
     }
@@ -115,41 +92,10 @@ static psd_status_t settle_node(ps_server_t *self, psd_error_t *err)
         rc = ps_server_settle_life(self, err);
     }
     who.incarnation = self->incarnation;
-    return rc == PSD_OK ? ps_member_new(&who, &self->cluster, (uint32_t)config->node.weight,
-                                        &self->member, err)
-                        : rc;
-}
-
-psd_status_t ps_server_settle_life(ps_server_t *self, psd_error_t *err)
-{
-    psd_status_t rc = PSD_OK;
-
-    do {
-        rc = ps_random(&self->incarnation, sizeof self->incarnation, err);
-        self->incarnation &= INT64_MAX; /* a whole number in every JSON reader */
-    } while (rc == PSD_OK && self->incarnation == 0);
-    return rc;
+    return rc == PSD_OK ? ps_member_new(&who, &self->cluster, config, &self->member, err) : rc;
 }
 
 /* ---- ports ---- */
-
-ps_socket_args_t ps_server_socket_args(const ps_server_t *self)
-{
-    const ps_config_t *config = self->config;
-
-    return (ps_socket_args_t){
-        .context = self->context,
-        .high_water = (int)config->limits.high_water,
-        .frame_bytes = config->limits.frame_bytes,
-        .assembly_bytes = config->limits.credit_bytes * ASSEMBLY_FACTOR,
-        .chunk_bytes = (uint32_t)config->limits.chunk_bytes,
-        .linger_ms = LINGER_MS,
-        .peers = (ps_door_peers_t)config->lane.peers,
-        .lane = {.most = (uint32_t)config->lane.max,
-                 .arena_bytes = config->lane.arena_bytes,
-                 .spin_us = (uint32_t)config->lane.spin_us},
-    };
-}
 
 static psd_status_t start_shards(ps_server_t *self, psd_error_t *err)
 {
@@ -212,25 +158,6 @@ static psd_status_t start_shards(ps_server_t *self, psd_error_t *err)
 
 /* ---- this start ---- */
 
-static psd_status_t start_control(ps_server_t *self, psd_error_t *err)
-{
-    const ps_control_args_t args = {
-        .ops = ps_control_ops,
-        .n_ops = ps_control_n_ops,
-        .config = self->config,
-        .registry = self->registry,
-        .db = self->db,
-        .port = self->port,
-        .plugins = &self->plugins,
-        .dir = self->dir,
-        .node = self->node,
-        .incarnation = self->incarnation,
-        .turns = self->turns,
-    };
-
-    return ps_control_new(&args, &self->control, err);
-}
-
 static void log_addresses(const ps_server_t *self)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t line = {0};
@@ -257,8 +184,11 @@ static void log_addresses(const ps_server_t *self)
 /* The identity of this node when it has the registry itself. */
 static psd_status_t settle_own(ps_server_t *self, psd_error_t *err)
 {
-    psd_status_t rc = open_registry(self, err);
+    psd_status_t rc = ps_server_check_own(self, err);
 
+    if (rc == PSD_OK && self->replica == NULL) {
+        rc = ps_server_open_replica(self, err);
+    }
     if (rc == PSD_OK) {
         rc = settle_cluster(self, err);
     }
@@ -268,8 +198,14 @@ static psd_status_t settle_own(ps_server_t *self, psd_error_t *err)
 /* The registry takes this node in as any other. */
 static psd_status_t start_own(ps_server_t *self, psd_error_t *err)
 {
-    psd_status_t rc = start_control(self, err);
+    const ps_replica_net_t net = ps_server_net(self);
+    psd_status_t rc = PSD_OK;
 
+    if (ps_replica_is_member(self->replica)) {
+        rc = ps_replica_start(self->replica, &net, err);
+        return rc == PSD_OK ? ps_server_announce_member(self, err) : rc;
+    }
+    rc = ps_server_start_control(self, err);
     if (rc == PSD_OK) {
         rc = ps_server_announce_member(self, err);
     }
@@ -289,15 +225,19 @@ static psd_status_t start_own(ps_server_t *self, psd_error_t *err)
 static psd_status_t open_all(ps_server_t *self, psd_error_t *err)
 {
     int n_io = (int)self->config->shards;
-    bool joins = self->config->cluster.join.n_items > 0;
+    bool joins = false;
     psd_status_t rc = ps_place_make(self->config->data_dir, 0700, &self->dir, err);
 
+    joins = self->config->cluster.join.n_items > 0;
     ps_thread_watch_prepare();
     if (rc == PSD_OK) {
         rc = ps_server_open_run_dir(self, err);
     }
     if (rc == PSD_OK) {
         rc = ps_context_new(n_io > IO_THREADS_MAX ? IO_THREADS_MAX : n_io, &self->context, err);
+    }
+    if (rc == PSD_OK && joins) {
+        rc = ps_server_look(self, &joins, err);
     }
     if (rc == PSD_OK) {
         rc = joins ? ps_server_join(self, err) : settle_own(self, err);
@@ -323,6 +263,9 @@ static psd_status_t open_all(ps_server_t *self, psd_error_t *err)
     }
     log_addresses(self);
     rc = joins ? ps_server_start_member(self, err) : start_own(self, err);
+    if (rc == PSD_OK && joins && ps_replica_has_log(self->dir)) {
+        rc = ps_server_accept(self, NULL, err);
+    }
     return rc == PSD_OK ? ps_thread_watch_start(self->turns, ps_context_zmq(self->context),
                                                 &self->watch, err)
                         : rc;
@@ -337,6 +280,7 @@ psd_status_t ps_server_open(const ps_config_t *config, ps_server_t **ret_server,
         return psd_error_set(err, PSD_NOMEM, "no memory for the server");
     }
     self->config = config;
+    self->err = psd_error_new();
     self->lock = -1;
     self->run_lock = -1;
     rc = open_all(self, err);
@@ -363,10 +307,9 @@ void ps_server_close(ps_server_t **self_p)
     }
     ps_member_destroy(&self->member);
     ps_shards_stop(&self->shards);
+    ps_replica_close(&self->replica);
     ps_socket_close(&self->port);
     ps_context_destroy(&self->context);
-    ps_registry_destroy(&self->registry);
-    ps_registry_db_close(&self->db);
     ps_turns_close(&self->turns);
     ps_plugins_done(&self->plugins);
     ps_node_damage_done(&self->damage);
@@ -376,6 +319,7 @@ void ps_server_close(ps_server_t **self_p)
     if (self->run_lock >= 0) {
         (void)close(self->run_lock);
     }
+    psd_error_destroy(&self->err);
     ps_free(self->run_dir);
     ps_free(self->dir);
     ps_free(self);

@@ -39,6 +39,10 @@ void *ps_server_pipe_handle(ps_server_t *self, uint32_t i);
 void ps_server_receive(ps_server_t *self);
 void ps_server_receive_link(ps_server_t *self);
 void ps_server_receive_shards(ps_server_t *self);
+/* Readable when this node's member of the registry has news; -1: it is none.
+ * ps_server_receive_quorum then. */
+int ps_server_quorum_fd(const ps_server_t *self);
+void ps_server_receive_quorum(ps_server_t *self);
 void ps_server_tick(ps_server_t *self);
 /* When to call ps_server_tick next; UINT64_MAX for never. */
 uint64_t ps_server_deadline(const ps_server_t *self);

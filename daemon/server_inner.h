@@ -5,6 +5,7 @@
 #define PS_DAEMON_SERVER_INNER_H
 
 #include "daemon/nodes/member.h"
+#include "daemon/quorum/replica.h"
 #include "daemon/server.h"
 #include "daemon/threads/thread_watch.h"
 
@@ -25,8 +26,10 @@ struct ps_server {
     int run_lock;             /* of run_dir, when it is not dir; else -1 */
     uint64_t old_sessions;    /* may have been given out before this life */
     ps_member_t *member;      /* this node for the registry, here or elsewhere */
-    ps_registry_db_t *db;     /* the registry is here, as the next two say */
-    ps_registry_t *registry;
+    ps_replica_t *replica;    /* this node's part of the registry; NULL: it has none */
+    uint64_t led_term;        /* the term in which `control` leads; 0: alone */
+    psd_status_t failed;      /* why its part of the registry cannot go on … */
+    psd_error_t *err;         /* … in words */
     ps_shards_t *shards;
     ps_socket_t *port;
     ps_control_t *control;
@@ -71,6 +74,32 @@ PSD_MUST_CHECK psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_server_announce_member(ps_server_t *self, psd_error_t *err);
 /* The same, where the registry is elsewhere. */
 PSD_MUST_CHECK psd_status_t ps_server_start_member(ps_server_t *self, psd_error_t *err);
+/* The registry's database of this directory, as self->replica. Errors: those of
+ * ps_replica_open. */
+PSD_MUST_CHECK psd_status_t ps_server_open_replica(ps_server_t *self, psd_error_t *err);
+/* From here on this node answers for the registry. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_server_start_control(ps_server_t *self, psd_error_t *err);
+
+/* server_join.c: the name under which this directory's node joined, and its secret;
+ * unchanged where it never did. Errors: PSD_IO, PSD_DAMAGED, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_server_read_name(const ps_server_t *self,
+                                                char ret_name[PS_NAME_MAX + 1], ps_id_t *ret_secret,
+                                                psd_error_t *err);
+
+/* ---- server_quorum.c ---- */
+
+/* How its member of the registry speaks with others. */
+ps_replica_net_t ps_server_net(ps_server_t *self);
+/* Whether a node that is to join does: one that has the state of the registry is a
+ * part of it, and finds the others by itself. Errors: those of ps_replica_open. */
+PSD_MUST_CHECK psd_status_t ps_server_look(ps_server_t *self, bool *ret_joins, psd_error_t *err);
+/* Becomes a member, as the registry asks; NULL: as it asked an earlier life that
+ * never got the state. Errors: those of ps_replica_join. */
+PSD_MUST_CHECK psd_status_t ps_server_accept(ps_server_t *self, const ps_node_message_t *invite,
+                                             psd_error_t *err);
+/* Accepts an invitation that the agent got. */
+void ps_server_take_invite(ps_server_t *self);
+
 /* server_work.c: carries messages between the control part and the agent of this
  * node until neither has one. */
 void ps_server_exchange(ps_server_t *self);

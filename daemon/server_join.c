@@ -169,13 +169,26 @@ psd_status_t ps_server_check_own(const ps_server_t *self, psd_error_t *err)
     membership_t known = {0};
     psd_status_t rc = read_membership(self->dir, &known, err);
 
-    if (rc != PSD_OK || !known.is_there) {
+    if (rc != PSD_OK || !known.is_there || ps_replica_has_log(self->dir)) {
         return rc;
     }
     return psd_error_set(err, PSD_FOREIGN,
                          "data directory %s belongs to node \"%s\" of cluster \"%s\", whose "
                          "registry is on another node; start it with --join",
                          self->dir, known.node, known.name);
+}
+
+psd_status_t ps_server_read_name(const ps_server_t *self, char ret_name[PS_NAME_MAX + 1],
+                                 ps_id_t *ret_secret, psd_error_t *err)
+{
+    membership_t known = {0};
+    psd_status_t rc = read_membership(self->dir, &known, err);
+
+    if (rc == PSD_OK && known.is_there) {
+        memcpy(ret_name, known.node, sizeof known.node);
+        *ret_secret = known.secret;
+    }
+    return rc;
 }
 
 /* The node keeps the name under which it joined. */
@@ -190,7 +203,7 @@ static psd_status_t settle_name(ps_server_t *self, const membership_t *known, ps
     if (rc != PSD_OK) {
         return rc;
     }
-    if (has_registry) {
+    if (has_registry && !ps_replica_has_log(self->dir)) {
         return psd_error_set(err, PSD_FOREIGN,
                              "data directory %s has a registry of its own; a node that joins a "
                              "cluster needs another directory",

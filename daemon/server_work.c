@@ -70,7 +70,7 @@ void ps_server_receive_shards(ps_server_t *self)
 void ps_server_receive(ps_server_t *self)
 {
     if (self->control == NULL) {
-        ps_member_receive_port(self->member);
+        ps_member_receive_port(self->member, self->replica);
     } else {
         ps_control_receive(self->control);
         ps_server_exchange(self);
@@ -80,6 +80,7 @@ void ps_server_receive(ps_server_t *self)
 void ps_server_receive_link(ps_server_t *self)
 {
     ps_member_receive(self->member);
+    ps_server_take_invite(self);
 }
 
 void ps_server_tick(ps_server_t *self)
@@ -87,8 +88,16 @@ void ps_server_tick(ps_server_t *self)
     if (self->control != NULL) {
         ps_control_tick(self->control);
     }
-    ps_member_tick(self->member);
+    if (self->control != NULL || ps_member_handle(self->member) != NULL) {
+        ps_member_tick(self->member);
+    }
+    if (self->replica == NULL) {
+        const ps_socket_args_t socket = ps_server_socket_args(self);
+
+        ps_member_search(self->member, &socket);
+    }
     ps_server_exchange(self);
+    ps_server_receive_quorum(self);
 }
 
 uint64_t ps_server_deadline(const ps_server_t *self)
@@ -106,6 +115,9 @@ bool ps_server_is_broken(const ps_server_t *self)
 
 psd_status_t ps_server_failure(const ps_server_t *self, psd_error_t *err)
 {
+    if (self->failed != PSD_OK) {
+        return psd_error_set(err, self->failed, "%s", psd_error_text(self->err));
+    }
     return ps_member_failure(self->member, err);
 }
 
@@ -123,7 +135,8 @@ void ps_server_status(const ps_server_t *self, char *ret_text, size_t size)
 {
     if (self->control != NULL) {
         (void)snprintf(ret_text, size, "serving on %s, %zu tables, %zu nodes", self->endpoint,
-                       ps_registry_n_tables(self->registry), ps_registry_n_nodes(self->registry));
+                       ps_registry_n_tables(ps_replica_registry(self->replica)),
+                       ps_registry_n_nodes(ps_replica_registry(self->replica)));
     } else {
         (void)snprintf(ret_text, size, "serving for the registry at %s, which %s",
                        ps_member_registry(self->member),

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "daemon/nodes/commit.h"
+#include "daemon/quorum/replica.h"
 #include "protocol/facts/table_doc.h"
 #include "storage/snapshot/checkpoint_chain.h"
 

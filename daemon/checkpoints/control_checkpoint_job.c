@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "daemon/nodes/commit.h"
+#include "daemon/quorum/replica.h"
 #include "daemon/checkpoints/control_checkpoint.h"
 
 #define JOBS_MAX 65536

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "daemon/nodes/commit.h"
+#include "daemon/quorum/replica.h"
 #include "storage/snapshot/snapshot_file.h"
 
 #define TABLES_MAX 65536

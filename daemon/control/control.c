@@ -216,7 +216,13 @@ static void settle(ps_control_t *self, ps_control_request_t *request, psd_status
 
 static void serve(ps_control_t *self, ps_control_request_t *request)
 {
-    settle(self, request, judge(self, request, self->err));
+    psd_status_t rc = PSD_OK;
+
+    if (!ps_replica_may_answer(self->is.replica)) {
+        rc = psd_error_set(self->err, PSD_NOT_LEADER,
+                           "this node has the registry, and does not know whether it still leads");
+    }
+    settle(self, request, rc == PSD_OK ? judge(self, request, self->err) : rc);
 }
 
 /* Asks the nodes again, or runs the operation again. */
@@ -396,7 +402,8 @@ static psd_status_t make_fleet(ps_control_t *self, psd_error_t *err)
 {
     const ps_overseer_args_t core = {.registry = self->is.registry,
                                      .incarnation = self->is.incarnation,
-                                     .suspect_after_ms = self->is.config->cluster.suspect_after};
+                                     .suspect_after_ms = self->is.config->cluster.suspect_after,
+                                     .term = ps_registry_db_applied(self->is.db).term};
     ps_fleet_args_t args = {.port = self->is.port, .turns = self->is.turns};
     psd_status_t rc = ps_overseer_new(&core, ps_now_ms(), &self->overseer, err);
 
@@ -430,6 +437,13 @@ psd_status_t ps_control_new(const ps_control_args_t *args, ps_control_t **ret_co
     return PSD_OK;
 }
 
+void ps_control_end_all(ps_control_t *self, psd_status_t status, const char *text)
+{
+    while (!TAILQ_EMPTY(&self->waiters.all)) {
+        ps_control_end(self, request_of(TAILQ_FIRST(&self->waiters.all)), status, text);
+    }
+}
+
 void ps_control_destroy(ps_control_t **self_p)
 {
     ps_control_t *self = *self_p;
@@ -442,10 +456,7 @@ void ps_control_destroy(ps_control_t **self_p)
         request->silent = true; /* as if it had not been read */
         ps_control_end(self, request, PSD_OK, "");
     }
-    while (!TAILQ_EMPTY(&self->waiters.all)) {
-        ps_control_end(self, request_of(TAILQ_FIRST(&self->waiters.all)), PSD_STOPPING,
-                       "the node is stopping");
-    }
+    ps_control_end_all(self, PSD_STOPPING, "the node is stopping");
     ps_fleet_destroy(&self->fleet);
     ps_overseer_destroy(&self->overseer);
     ps_watches_done(&self->watches);

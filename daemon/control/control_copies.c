@@ -3,7 +3,7 @@
  * decisions and sends them to the nodes. */
 #include <inttypes.h>
 
-#include "daemon/nodes/commit.h"
+#include "daemon/quorum/replica.h"
 #include "daemon/state/control_inner.h"
 #include "protocol/placement/registry_decide.h"
 

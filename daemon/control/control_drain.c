@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "daemon/nodes/commit.h"
+#include "daemon/quorum/replica.h"
 #include "protocol/placement/registry_decide.h"
 
 static psd_status_t read_node(const ps_control_t *self, const ps_control_request_t *request,

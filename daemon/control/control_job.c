@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "daemon/nodes/commit.h"
+#include "daemon/quorum/replica.h"
 #include "daemon/nodes/job_view.h"
 
 /* ---- join ---- */

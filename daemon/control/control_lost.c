@@ -2,7 +2,7 @@
 /* Declares workers lost that are silent too long, and ends jobs that cannot go on. */
 #include <inttypes.h>
 
-#include "daemon/nodes/commit.h"
+#include "daemon/quorum/replica.h"
 #include "daemon/state/control_inner.h"
 
 #define RETRY_MS 1000 /* backoff after a loss that could not be stored */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "daemon/nodes/commit.h"
+#include "daemon/quorum/replica.h"
 #include "daemon/config/endpoint.h"
 #include "protocol/placement/registry_decide.h"
 #include "wire/messages/formats.h"
@@ -313,6 +313,10 @@ void ps_control_take_node(ps_control_t *self, uint64_t conn, ps_bytes_t bytes)
     ps_node_message_t head = {.kind = 0};
     psd_status_t rc = ps_node_message_head(bytes, &head, self->err);
 
+    if (rc == PSD_OK && head.kind == PS_NODE_MEMBER) {
+        ps_replica_hear(self->is.replica, bytes);
+        return;
+    }
     if (rc == PSD_OK) {
         rc = check_head(self, conn, &head, self->err);
     }

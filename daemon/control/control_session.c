@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "daemon/nodes/commit.h"
+#include "daemon/quorum/replica.h"
 #include "wire/messages/message.h"
 
 #define SESSIONS_AHEAD 1024 /* session numbers reserved on disk at a time */
@@ -143,14 +143,20 @@ static psd_status_t take_session(ps_control_t *self, const ps_id_t *client, uint
 bool ps_control_add_members(const ps_control_t *self, ps_doc_t *reply)
 {
     const ps_node_t *node = ps_registry_node(self->is.registry, self->is.node);
-    ps_members_t members = {.n = 1};
+    ps_seat_t seats[PS_SEATS_MAX];
+    char leader[PS_NAME_MAX + 1];
+    ps_members_t members = {.n = ps_replica_seats(self->is.replica, seats, leader)};
 
-    if (node == NULL) {
-        return true;
+    for (size_t i = 0; i < members.n; i++) {
+        memcpy(members.items[i].node, seats[i].node, sizeof members.items[i].node);
+        memcpy(members.items[i].endpoint, seats[i].endpoint, sizeof members.items[i].endpoint);
     }
-    memcpy(members.items[0].node, node->name, sizeof node->name);
-    memcpy(members.items[0].endpoint, node->control, sizeof node->control);
-    return ps_members_to_doc(&members, reply);
+    if (members.n == 0 && node != NULL) {
+        members.n = 1;
+        memcpy(members.items[0].node, node->name, sizeof node->name);
+        memcpy(members.items[0].endpoint, node->control, sizeof node->control);
+    }
+    return members.n == 0 || ps_members_to_doc(&members, reply);
 }
 
 static bool fill_welcome(const ps_control_t *self, ps_doc_t *reply, uint64_t session)

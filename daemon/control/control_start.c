@@ -2,7 +2,7 @@
 /* What is settled before the first request. */
 #include <inttypes.h>
 
-#include "daemon/nodes/commit.h"
+#include "daemon/quorum/replica.h"
 #include "daemon/state/control_inner.h"
 
 /* The first table whose restore was cut off by the end of its process. */

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "daemon/nodes/commit.h"
+#include "daemon/quorum/replica.h"
 #include "daemon/nodes/job_view.h"
 #include "protocol/placement/registry_decide.h"
 #include "protocol/facts/table_doc.h"

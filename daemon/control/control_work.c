@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "daemon/nodes/commit.h"
+#include "daemon/quorum/replica.h"
 #include "daemon/state/control_inner.h"
 #include "daemon/nodes/job_view.h"
 

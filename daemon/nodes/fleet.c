@@ -121,6 +121,18 @@ void ps_fleet_fence(ps_fleet_t *self, const ps_copy_t *copy, uint32_t table, uin
     }
 }
 
+void ps_fleet_invite(ps_fleet_t *self, uint64_t incarnation, const ps_node_message_t *invite)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+    uint64_t conn = 0;
+
+    if (ps_overseer_find(self->is.overseer, incarnation, &conn) &&
+        ps_overseer_encode_invite(self->is.overseer, incarnation, invite, &bytes)) {
+        /* When it does not arrive, it is invited again. */
+        (void)ps_fleet_say(self, conn, (ps_bytes_t){.data = bytes.data, .size = bytes.size});
+    }
+}
+
 /* ---- time ---- */
 
 void ps_fleet_tick(ps_fleet_t *self)

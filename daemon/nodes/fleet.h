@@ -44,6 +44,8 @@ void ps_fleet_send_due(ps_fleet_t *self);
  * (ps_overseer_encode_fence). */
 void ps_fleet_fence(ps_fleet_t *self, const ps_copy_t *copy, uint32_t table, uint32_t partition,
                     uint64_t epoch);
+/* Asks that life of a node to be a member of the registry. */
+void ps_fleet_invite(ps_fleet_t *self, uint64_t incarnation, const ps_node_message_t *invite);
 /* Finds silent nodes, resends, and ends overdue questions. Call
  * ps_fleet_send_due then. */
 void ps_fleet_tick(ps_fleet_t *self);

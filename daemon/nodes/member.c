@@ -14,7 +14,8 @@
 #include "wire/messages/doc.h"
 
 #define BATCH 256
-#define WORD_MS 3000 /* for the registry's decision about damage */
+#define SEARCH_MS 300 /* of silence, before another node is asked */
+#define WORD_MS 3000  /* for the registry's decision about damage */
 #define LOOK_MS 50
 
 void ps_member_destroy(ps_member_t **self_p)
@@ -65,11 +66,24 @@ static void log_note(const ps_member_t *self, const ps_agent_note_t *note)
     }
 }
 
+bool ps_member_take_invite(ps_member_t *self, ps_node_message_t *ret_invite)
+{
+    *ret_invite = self->invite;
+    self->invite = (ps_node_message_t){.kind = 0};
+    return ret_invite->kind != 0;
+}
+
 static void run_task(ps_member_t *self, const ps_agent_task_t *task)
 {
     uint64_t local = 0;
-    psd_status_t rc = ps_task_run(self->is.shards, self->is.plugins, task, &local, self->err);
+    psd_status_t rc = PSD_OK;
 
+    if (task->kind == PS_TASK_INVITE) {
+        self->invite = *task->message; /* it owns nothing */
+        ps_agent_began(self->agent, 0, PSD_OK, "");
+        return;
+    }
+    rc = ps_task_run(self->is.shards, self->is.plugins, task, &local, self->err);
     ps_agent_began(self->agent, local, rc, psd_error_text(self->err));
     psd_error_clear(self->err);
 }
@@ -99,8 +113,8 @@ static void run(ps_member_t *self)
 
 /* ---- the life ---- */
 
-psd_status_t ps_member_new(const ps_member_self_t *who, const ps_id_t *cluster, uint32_t weight,
-                           ps_member_t **ret_member, psd_error_t *err)
+psd_status_t ps_member_new(const ps_member_self_t *who, const ps_id_t *cluster,
+                           const ps_config_t *config, ps_member_t **ret_member, psd_error_t *err)
 {
     ps_member_t *self = ps_alloc(1, sizeof *self);
 
@@ -115,7 +129,8 @@ psd_status_t ps_member_new(const ps_member_self_t *who, const ps_id_t *cluster, 
     self->incarnation = who->incarnation;
     self->secret = who->secret;
     self->cluster = *cluster;
-    self->weight = weight;
+    self->weight = (uint32_t)config->node.weight;
+    self->heartbeat_ms = config->cluster.heartbeat;
     *ret_member = self;
     return PSD_OK;
 }
@@ -143,7 +158,6 @@ static psd_status_t new_agent(ps_member_t *self, psd_error_t *err)
                                      .kept = ps_shards_kept(self->is.shards)},
                             .damage = self->is.damage->text,
                             .cluster = self->cluster,
-                            .heartbeat_ms = self->heartbeat_ms,
                             .looks_at_sizes = true};
 
     self->shards = ps_alloc(n, sizeof *self->shards);
@@ -154,6 +168,7 @@ static psd_status_t new_agent(ps_member_t *self, psd_error_t *err)
         self->shards[i] = *ps_shards_route(self->is.shards, i);
     }
     args.node.shards = self->shards;
+    args.heartbeat_ms = self->link == NULL ? 0 : self->heartbeat_ms;
     memcpy(args.node.name, self->name, sizeof args.node.name);
     (void)snprintf(args.node.control, sizeof args.node.control, "%s", self->is.control);
     ps_node_damage_fill(self->is.damage, &args.node);
@@ -192,6 +207,51 @@ psd_status_t ps_member_start(ps_member_t *self, const ps_member_args_t *args, ps
     ps_agent_tick(self->agent, ps_now_ms());
     run(self);
     return self->is.damage->text[0] == '\0' || self->link == NULL ? PSD_OK : await_word(self, err);
+}
+
+void ps_member_search(ps_member_t *self, const ps_socket_args_t *socket)
+{
+    const char *endpoint = ps_agent_elsewhere(self->agent);
+    const ps_seat_t *seats = NULL;
+    size_t n = ps_agent_seats(self->agent, &seats);
+    psd_status_t rc = PSD_OK;
+
+    if (n == 0 || (endpoint == NULL && ps_agent_silent_ms(self->agent, ps_now_ms()) < SEARCH_MS)) {
+        return;
+    }
+    if (endpoint == NULL || endpoint[0] == '\0') {
+        self->seat = (self->seat + 1) % n;
+        endpoint = seats[self->seat].endpoint;
+    }
+    rc = ps_member_move(self, endpoint, socket, self->err);
+    if (rc != PSD_OK) {
+        ps_log(PS_LOG_WARN, "registry_not_reached", "endpoint=%s reason=\"%s\"", endpoint,
+               psd_error_text(self->err));
+        psd_error_clear(self->err);
+    }
+}
+
+psd_status_t ps_member_move(ps_member_t *self, const char *registry, const ps_socket_args_t *socket,
+                            psd_error_t *err)
+{
+    ps_socket_t *link = NULL;
+    psd_status_t rc = registry == NULL ? PSD_OK : ps_socket_connect(registry, socket, &link, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_socket_drop(&self->link);
+    self->link = link;
+    if (registry != self->registry) {
+        (void)snprintf(self->registry, sizeof self->registry, "%s",
+                       registry == NULL ? "" : registry);
+    }
+    self->leader = (ps_address_t){.said = PS_SAID_NOTHING};
+    memcpy(self->leader.endpoint, self->registry, sizeof self->leader.endpoint);
+    ps_agent_move(self->agent, registry == NULL ? 0 : self->heartbeat_ms, ps_now_ms());
+    ps_agent_tick(self->agent, ps_now_ms());
+    run(self);
+    return PSD_OK;
 }
 
 bool ps_member_next_message(ps_member_t *self, ps_bytes_t *ret_bytes)
@@ -299,13 +359,33 @@ uint64_t ps_member_deadline(const ps_member_t *self)
 
 /* ---- the node's own control port ---- */
 
-static bool fill_refusal(const ps_member_t *self, ps_doc_t *doc, uint64_t id)
+/* The nodes that have the registry, as far as this node knows. */
+static void fill_members(const ps_member_t *self, const ps_replica_t *replica,
+                         ps_members_t *members)
+{
+    ps_seat_t own[PS_SEATS_MAX];
+    char leader[PS_NAME_MAX + 1];
+    const ps_seat_t *seats = own;
+    size_t n = replica == NULL ? ps_agent_seats(self->agent, &seats)
+                               : ps_replica_seats(replica, own, leader);
+
+    members->n = n == 0 ? 1 : n;
+    members->items[0] = self->leader;
+    for (size_t i = 0; i < n; i++) {
+        members->items[i] = (ps_address_t){.said = PS_SAID_NOTHING};
+        memcpy(members->items[i].node, seats[i].node, sizeof members->items[i].node);
+        memcpy(members->items[i].endpoint, seats[i].endpoint, sizeof members->items[i].endpoint);
+    }
+}
+
+static bool fill_refusal(const ps_member_t *self, const ps_replica_t *replica, ps_doc_t *doc,
+                         uint64_t id)
 {
     const psd_status_t rc = PSD_NOT_LEADER;
     bool is_heard = ps_member_is_heard(self);
     ps_doc_t *error = NULL;
     ps_doc_t *leader = NULL;
-    const ps_members_t members = {.n = 1, .items = {self->leader}};
+    ps_members_t members = {.n = 1, .items = {self->leader}};
     char line[600];
 
     (void)snprintf(line, sizeof line, "node \"%s\" is not the registry; ask %s, which %s",
@@ -330,16 +410,17 @@ static bool fill_refusal(const ps_member_t *self, ps_doc_t *doc, uint64_t id)
     } else if (!ps_doc_set_null(doc, "leader")) {
         return false;
     }
+    fill_members(self, replica, &members);
     return ps_members_to_doc(&members, doc);
 }
 
 /* Every request: it names the registry, which answers it. */
-static void refuse(ps_member_t *self, uint64_t conn, uint64_t id)
+static void refuse(ps_member_t *self, const ps_replica_t *replica, uint64_t conn, uint64_t id)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
     PSD_AUTO(ps_buffer_done) ps_buffer_t out = {0};
 
-    if (doc == NULL || !fill_refusal(self, doc, id) || !ps_doc_print(doc, &out)) {
+    if (doc == NULL || !fill_refusal(self, replica, doc, id) || !ps_doc_print(doc, &out)) {
         return;
     }
     if (ps_socket_send_text(self->is.port, conn, (ps_bytes_t){.data = out.data, .size = out.size},
@@ -348,7 +429,35 @@ static void refuse(ps_member_t *self, uint64_t conn, uint64_t id)
     }
 }
 
-void ps_member_receive_port(ps_member_t *self)
+/* Of another node: it takes this one for the registry, or both have a part of
+ * it. */
+static void take_node(ps_member_t *self, ps_replica_t *replica, uint64_t conn, ps_bytes_t bytes)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t out = {0};
+    ps_seat_t seats[PS_SEATS_MAX];
+    ps_node_message_t head = {.kind = 0};
+    ps_node_message_t heard = {.kind = PS_NODE_HEARD, .status = PSD_NOT_LEADER, .seats = seats};
+
+    if (replica == NULL || ps_node_message_head(bytes, &head, NULL) != PSD_OK) {
+        return;
+    }
+    if (head.kind == PS_NODE_MEMBER) {
+        ps_replica_hear(replica, bytes);
+        return;
+    }
+    heard.serial = head.serial;
+    heard.cluster = head.cluster;
+    heard.incarnation = head.incarnation;
+    heard.term = head.term;
+    heard.n_seats = ps_replica_seats(replica, seats, heard.node.name);
+    if (ps_node_message_encode(&heard, &out)) {
+        /* When it does not arrive, the node asks again. */
+        (void)!ps_socket_send_text(self->is.port, conn,
+                                   (ps_bytes_t){.data = out.data, .size = out.size}, NULL);
+    }
+}
+
+void ps_member_receive_port(ps_member_t *self, ps_replica_t *replica)
 {
     for (int i = 0; i < BATCH; i++) {
         PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
@@ -362,11 +471,16 @@ void ps_member_receive_port(ps_member_t *self)
             return;
         }
         if (rc == PSD_OK &&
+            ps_node_message_is((ps_bytes_t){.data = text.data, .size = text.size})) {
+            take_node(self, replica, conn, (ps_bytes_t){.data = text.data, .size = text.size});
+            continue;
+        }
+        if (rc == PSD_OK &&
             ps_doc_parse((ps_bytes_t){.data = text.data, .size = text.size}, &doc, NULL) ==
                 PSD_OK &&
             ps_doc_get_u64(doc, "id", 0, UINT64_MAX, &id, NULL) != PSD_OK) {
             id = 0;
         }
-        refuse(self, conn, id);
+        refuse(self, replica, conn, id);
     }
 }

@@ -16,6 +16,7 @@
 #include "daemon/config/config.h"
 #include "daemon/nodes/node_damage.h"
 #include "daemon/config/plugins.h"
+#include "daemon/quorum/replica.h"
 #include "daemon/shards/shards.h"
 #include "protocol/session/finder.h"
 #include "transport/sockets/socket.h"
@@ -61,7 +62,7 @@ PSD_MUST_CHECK psd_status_t ps_member_join(const ps_config_t *config,
                                            ps_joined_t *ret_joined, psd_error_t *err);
 /* A node that has the registry itself: without a link. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_member_new(const ps_member_self_t *who, const ps_id_t *cluster,
-                                          uint32_t weight, ps_member_t **ret_member,
+                                          const ps_config_t *config, ps_member_t **ret_member,
                                           psd_error_t *err);
 /* Takes NULL, nulls *self_p. */
 void ps_member_destroy(ps_member_t **self_p);
@@ -80,6 +81,13 @@ typedef struct ps_member_args {
  * was lost has no other copy. */
 PSD_MUST_CHECK psd_status_t ps_member_start(ps_member_t *self, const ps_member_args_t *args,
                                             psd_error_t *err);
+/* Where the registry is silent, or has moved: asks the next of the nodes that
+ * have it. For a node that has no part of it. */
+void ps_member_search(ps_member_t *self, const ps_socket_args_t *socket);
+/* The registry is at that endpoint from now on; NULL: on this node, without a
+ * link. Errors: those of ps_socket_connect; then nothing has changed. */
+PSD_MUST_CHECK psd_status_t ps_member_move(ps_member_t *self, const char *registry,
+                                           const ps_socket_args_t *socket, psd_error_t *err);
 /* Without a link: the next message to the registry, borrowed until the next
  * call, and one from it. false: none. */
 PSD_MUST_CHECK bool ps_member_next_message(ps_member_t *self, ps_bytes_t *ret_bytes);
@@ -96,6 +104,8 @@ PSD_MUST_CHECK psd_status_t ps_member_failure(const ps_member_t *self, psd_error
 /* The registry has answered this incarnation's announcement: the node is
  * part of the cluster. */
 bool ps_member_is_announced(const ps_member_t *self);
+/* The registry asks this node to be a member of it. true: once for each time. */
+PSD_MUST_CHECK bool ps_member_take_invite(ps_member_t *self, ps_node_message_t *ret_invite);
 /* Takes in what the registry sends. */
 void ps_member_receive(ps_member_t *self);
 /* Takes in the answers and reports of this node's shards, and answers the registry. */
@@ -104,8 +114,9 @@ void ps_member_receive_shards(ps_member_t *self);
 void ps_member_set_files_out(ps_member_t *self, bool is_out);
 /* Tells the registry that this node ends, so that it need not wait for a timeout. */
 void ps_member_end(ps_member_t *self);
-/* Refuses requests at the node's own control port. */
-void ps_member_receive_port(ps_member_t *self);
+/* Refuses requests at the node's own control port; what other members of the
+ * registry say there is for the replica, which may be NULL. */
+void ps_member_receive_port(ps_member_t *self, ps_replica_t *replica);
 /* Sends a beat; checks whether the registry is alive. */
 void ps_member_tick(ps_member_t *self);
 uint64_t ps_member_deadline(const ps_member_t *self);

@@ -16,11 +16,13 @@ struct ps_member {
     ps_id_t secret;
     ps_id_t cluster;
     uint64_t heartbeat_ms;
-    uint32_t weight;    /* 0: as many as it has shards */
-    uint64_t last_id;   /* of a join */
-    bool any_name;      /* with who->any_name, until it has a name */
-    ps_route_t *shards; /* owned; announced */
-    int signals;        /* owned; readable when psd shall end: waits on the link end; or -1 */
-    psd_error_t *err;   /* owned */
+    uint32_t weight;          /* 0: as many as it has shards */
+    uint64_t last_id;         /* of a join */
+    bool any_name;            /* with who->any_name, until it has a name */
+    ps_route_t *shards;       /* owned; announced */
+    size_t seat;              /* of the nodes that have the registry: the one asked last */
+    ps_node_message_t invite; /* to the registry; kind 0: none */
+    int signals;              /* owned; readable when psd shall end: waits on the link end; or -1 */
+    psd_error_t *err;         /* owned */
 };
 #endif

@@ -16,6 +16,7 @@
 #include "daemon/config/config.h"
 #include "daemon/config/plugins.h"
 #include "daemon/shards/shards.h"
+#include "daemon/quorum/replica.h"
 #include "protocol/registry/registry.h"
 #include "storage/registry/registry_db.h"
 #include "transport/sockets/socket.h"
@@ -50,6 +51,8 @@ typedef struct ps_control_args {
     const ps_control_row_t *ops; /* 64 at most */
     size_t n_ops;
     const ps_config_t *config;
+    ps_replica_t *replica;   /* has the next two, and gets the commands */
+    ps_replica_net_t net;    /* for members of the registry */
     ps_registry_t *registry; /* loaded */
     ps_registry_db_t *db;
     ps_socket_t *port; /* bound */
@@ -63,6 +66,8 @@ typedef struct ps_control_args {
 /* Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_control_new(const ps_control_args_t *args,
                                            ps_control_t **ret_control, psd_error_t *err);
+/* Answers all waiting requests with that. */
+void ps_control_end_all(ps_control_t *self, psd_status_t status, const char *text);
 /* Answers waiting requests with STOPPING. Takes NULL, nulls *self_p. */
 void ps_control_destroy(ps_control_t **self_p);
 

@@ -81,6 +81,7 @@ static bool add_node(const ps_control_t *self, const ps_node_t *node, const ps_a
         !ps_doc_set_u64(doc, "weight", node->weight == 0 ? node->n_shards : node->weight) ||
         !ps_doc_set_text(doc, "endpoint", node->control) ||
         !ps_doc_set_bool(doc, "registry", node->incarnation == self->is.incarnation) ||
+        !ps_doc_set_text(doc, "member", ps_replica_role(self->is.replica, node->name)) ||
         !ps_doc_set_f64(doc, "last_seen_s", (double)view.silent_ms / 1000.0)) {
         return false;
     }

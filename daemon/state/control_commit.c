@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the control part changes the registry. */
-#include "daemon/nodes/commit.h"
+#include "daemon/quorum/replica.h"
 #include "daemon/state/control_inner.h"
 
 psd_status_t ps_control_commit(ps_control_t *self, const ps_command_t *command,
                                ps_log_level_t level, psd_error_t *err)
 {
-    return ps_commit(self->is.db, self->is.registry, command, level, err);
+    return ps_replica_commit(self->is.replica, command, level, err);
 }
 
 psd_status_t ps_control_commit_for(ps_control_t *self, const ps_control_request_t *request,

@@ -98,6 +98,9 @@ struct ps_control {
     uint64_t checkpoint_serial; /* of the last work */
     uint64_t grace_ms;          /* no worker is lost before that; 0: not set */
     uint64_t decide_ms;         /* no decision about copies before that */
+    uint64_t members_ms;        /* when the members of the registry are looked at next */
+    uint64_t enough_ms;         /* since then there are enough nodes for them; 0: there are not */
+    ps_id_t token;              /* that an invited member repeats; zero: none was invited */
     bool work_due;              /* questions about slices may have an answer */
     psd_error_t *err;           /* of the request at hand */
 };
@@ -228,6 +231,8 @@ bool ps_control_may_have_nodes(const ps_control_t *self, ps_control_request_t *r
 bool ps_control_is_made(const ps_control_t *self, uint32_t table);
 /* control.c: looks again at the waiting requests that are due. */
 void ps_control_look_again(ps_control_t *self);
+/* control_members.c: adds members to the registry when there are nodes for them. */
+void ps_control_tend_members(ps_control_t *self);
 /* control_node.c */
 ps_control_op_t ps_control_node_join;
 /* A message of builds before PS_NODE_FORMAT 4: refuses it by name. */

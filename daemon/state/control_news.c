@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/nodes/commit.h"
+#include "daemon/quorum/replica.h"
 
 #define STILL_MS 60000   /* how long a refusal counts as a problem, and how often it is noted */
 #define PATIENCE_MS 2000 /* by then the registry has forgotten an earlier life of a node */

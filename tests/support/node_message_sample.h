@@ -108,7 +108,15 @@ static inline ps_node_message_t node_message_sample(ps_node_message_kind_t kind)
                                  .table = table.table,
                                  .job = job.job,
                                  .question = 93,
-                                 .fence = {.shard = 94, .table = 3, .partition = 95, .epoch = 96}};
+                                 .fence = {.shard = 94, .table = 3, .partition = 95, .epoch = 96},
+                                 .term = 107,
+                                 .seats = ps_alloc(2, sizeof *message.seats),
+                                 .n_seats = 2,
+                                 .member = 108,
+                                 .lineage = sample_id(2),
+                                 .token = sample_id(3),
+                                 .offset = 109,
+                                 .total = 110};
 
     node.node = (ps_node_t){0}; /* ownership has moved, as of the others */
     job.job = (ps_job_t){0};
@@ -132,6 +140,10 @@ static inline ps_node_message_t node_message_sample(ps_node_message_kind_t kind)
     message.tables[0] = 3;
     message.tables[1] = 106;
     sample_text(message.text, sizeof message.text, "why");
+    sample_text(message.seats[0].node, sizeof message.seats[0].node, "n1");
+    sample_text(message.seats[0].endpoint, sizeof message.seats[0].endpoint, "tcp://h:1");
+    sample_text(message.seats[1].node, sizeof message.seats[1].node, "n2");
+    sample_text(message.seats[1].endpoint, sizeof message.seats[1].endpoint, "tcp://h:2");
     sample_answers(&message.answers);
     sample_places(&message);
     cr_assert(ps_buffer_append(&message.words, "{}", 2));

@@ -61,7 +61,12 @@ struct ps_agent {
     ps_buffer_t sent; /* the message that ps_agent_next_message returned */
     ps_agent_note_t notes[NOTES_MAX];
     size_t n_notes;
-    psd_error_t *err; /* owned; of the message at hand */
+    uint64_t term;                 /* the highest that a leader named: a lower one leads no more */
+    ps_seat_t seats[PS_SEATS_MAX]; /* that have the registry */
+    size_t n_seats;
+    bool is_elsewhere;                /* who was asked does not lead … */
+    char leader[PS_ENDPOINT_MAX + 1]; /* … but this one; "": unknown */
+    psd_error_t *err;                 /* owned; of the message at hand */
 };
 
 psd_status_t ps_agent_new(const ps_agent_args_t *args, uint64_t now_ms, ps_agent_t **ret_agent,
@@ -190,7 +195,8 @@ static ps_node_message_t new_message(ps_agent_t *self, ps_node_message_kind_t ki
     return (ps_node_message_t){.kind = kind,
                                .serial = serial != 0 ? serial : ++self->last_serial,
                                .cluster = self->is.cluster,
-                               .incarnation = self->is.node.incarnation};
+                               .incarnation = self->is.node.incarnation,
+                               .term = self->term};
 }
 
 static psd_status_t put_message(ps_agent_t *self, const ps_node_message_t *message)
@@ -245,15 +251,20 @@ static void note_not_obeyed(ps_agent_t *self, const char *what, uint64_t serial,
 /* The registry sends everything again, under new numbers, and a registry that
  * was restarted counts from 1: no answer to an earlier tell may be taken for one
  * to a later. */
+static void owe_no_answers(ps_agent_t *self)
+{
+    self->worst = PSD_OK;
+    for (size_t i = 0; i < self->n_deliveries; i++) {
+        self->deliveries[i].serial = 0;
+    }
+}
+
 static psd_status_t announce(ps_agent_t *self)
 {
     ps_node_message_t message = new_message(self, PS_NODE_ANNOUNCE, 0);
     psd_status_t rc = PSD_OK;
 
-    self->worst = PSD_OK;
-    for (size_t i = 0; i < self->n_deliveries; i++) {
-        self->deliveries[i].serial = 0;
-    }
+    owe_no_answers(self);
     message.node = self->is.node; /* borrowed, and what it lost */
     message.lost = (ps_lost_t *)(uintptr_t)self->is.node.lost;
     message.n_lost = self->is.node.n_lost;
@@ -297,6 +308,23 @@ static void beat(ps_agent_t *self, uint64_t now_ms)
 
 void ps_agent_unsent(ps_agent_t *self)
 {
+    ps_sizes_forget(&self->sizes);
+}
+
+void ps_agent_move(ps_agent_t *self, uint64_t heartbeat_ms, uint64_t now_ms)
+{
+    for (size_t i = 0; i < self->n_messages; i++) {
+        ps_buffer_done(&self->messages[i]);
+    }
+    self->n_messages = 0;
+    self->n_reports = 0; /* the shards repeat them */
+    owe_no_answers(self);
+    self->is.heartbeat_ms = heartbeat_ms;
+    self->is_announced = false;
+    self->is_heard = true;
+    self->is_elsewhere = false;
+    self->heard_ms = now_ms;
+    self->beat_ms = now_ms;
     ps_sizes_forget(&self->sizes);
 }
 
@@ -506,6 +534,8 @@ static psd_status_t obey(ps_agent_t *self, ps_node_message_t *message, psd_error
     case PS_NODE_FENCE:
         see_epoch(self, message->fence.epoch);
         return keep_message(self, PS_TASK_FENCE, message, err);
+    case PS_NODE_INVITE:
+        return keep_message(self, PS_TASK_INVITE, message, err);
     default:
         return psd_error_set(err, PSD_UNSUPPORTED, "it is a message of nodes");
     }
@@ -525,6 +555,7 @@ static ps_agent_task_t task_of(const ps_agent_t *self, const delivery_t *deliver
         task.words = (ps_bytes_t){.data = message->words.data, .size = message->words.size};
         task.session = message->session;
         task.fence = message->fence;
+        task.message = message;
     }
     return task;
 }
@@ -609,8 +640,8 @@ void ps_agent_finished(ps_agent_t *self, uint64_t local, psd_status_t status, co
 
 static const char *word_of(ps_agent_task_kind_t kind)
 {
-    static const char *const WORDS[] = {"?",        "table", "drop",  "job",
-                                        "sessions", "ask",   "fence", "sizes"};
+    static const char *const WORDS[] = {"?",   "table", "drop",   "job",  "sessions",
+                                        "ask", "fence", "invite", "sizes"};
 
     return WORDS[kind];
 }
@@ -631,7 +662,7 @@ void ps_agent_began(ps_agent_t *self, uint64_t local, psd_status_t status, const
     } else if (status != PSD_OK) {
         note_not_obeyed(self, word_of(delivery->kind), delivery->serial, status, text);
         finish(self, i, status, text, &none, 0);
-    } else if (delivery->kind == PS_TASK_FENCE) {
+    } else if (delivery->kind == PS_TASK_FENCE || delivery->kind == PS_TASK_INVITE) {
         take_out(self, i);
     } else if (local == 0) {
         finish(self, i, PSD_OK, "", &none, 0);
@@ -684,11 +715,29 @@ static void take_refusal(ps_agent_t *self, const char *what, uint64_t serial, ps
     note(self, &said);
 }
 
+static void take_seats(ps_agent_t *self, const ps_node_message_t *message)
+{
+    self->leader[0] = '\0';
+    self->is_elsewhere = message->status == PSD_NOT_LEADER;
+    self->n_seats = message->n_seats; /* checked: PS_SEATS_MAX at most */
+    for (size_t i = 0; i < message->n_seats; i++) {
+        self->seats[i] = message->seats[i];
+        if (self->is_elsewhere && strcmp(message->seats[i].node, message->node.name) == 0) {
+            memcpy(self->leader, message->seats[i].endpoint, sizeof self->leader);
+        }
+    }
+}
+
 static void take_heard(ps_agent_t *self, const ps_node_message_t *message, uint64_t now_ms)
 {
     bool is_announcement = message->serial == self->announce_serial;
 
-    if (message->status == PSD_NO_NODE) {
+    if (message->n_seats > 0) {
+        take_seats(self, message);
+    }
+    if (message->status == PSD_NOT_LEADER) {
+        self->is_announced = false;
+    } else if (message->status == PSD_NO_NODE) {
         announce_again(self, message->serial);
     } else if (message->status == PSD_DAMAGED && is_announcement) {
         memcpy(self->refusal, message->text, sizeof self->refusal);
@@ -715,7 +764,11 @@ void ps_agent_take(ps_agent_t *self, ps_bytes_t bytes, uint64_t now_ms)
     PSD_AUTO(ps_node_message_done) ps_node_message_t message = {0};
     psd_status_t rc = ps_node_message_decode(bytes, &message, self->err);
 
+    if (rc == PSD_OK && message.term < self->term) {
+        return; /* of one that has led before */
+    }
     hear(self, now_ms);
+    self->term = rc == PSD_OK ? message.term : self->term;
     if (rc != PSD_OK) {
         take_refusal(self, "message of the registry", 0, rc, psd_error_text(self->err), now_ms);
     } else if (message.kind == PS_NODE_HEARD) {
@@ -776,6 +829,22 @@ bool ps_agent_next_note(ps_agent_t *self, ps_agent_note_t *ret_note)
     self->n_notes--;
     memmove(&self->notes[0], &self->notes[1], self->n_notes * sizeof *self->notes);
     return true;
+}
+
+size_t ps_agent_seats(const ps_agent_t *self, const ps_seat_t **ret_seats)
+{
+    *ret_seats = self->seats;
+    return self->n_seats;
+}
+
+const char *ps_agent_elsewhere(const ps_agent_t *self)
+{
+    return self->is_elsewhere ? self->leader : NULL;
+}
+
+uint64_t ps_agent_silent_ms(const ps_agent_t *self, uint64_t now_ms)
+{
+    return now_ms < self->heard_ms ? 0 : now_ms - self->heard_ms;
 }
 
 bool ps_agent_is_announced(const ps_agent_t *self)

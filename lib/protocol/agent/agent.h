@@ -67,6 +67,7 @@ typedef enum ps_agent_task_kind {
     PS_TASK_SESSIONS,  /* session: the highest that was given out */
     PS_TASK_ASK,       /* question, id of a job or 0, words */
     PS_TASK_FENCE,     /* fence; a report has the answer */
+    PS_TASK_INVITE,    /* message */
     PS_TASK_SIZES      /* sizes of the primaries here */
 } ps_agent_task_kind_t;
 
@@ -80,6 +81,7 @@ typedef struct ps_agent_task {
     ps_bytes_t words;
     uint64_t session;
     ps_copy_fence_t fence;
+    const ps_node_message_t *message;
 } ps_agent_task_t;
 /* The next task; ps_agent_began says what came of it. false: none. */
 PSD_MUST_CHECK bool ps_agent_next_task(ps_agent_t *self, ps_agent_task_t *ret_task);
@@ -89,6 +91,9 @@ void ps_agent_began(ps_agent_t *self, uint64_t local, psd_status_t status, const
 
 /* The next message to the registry, borrowed until the next call. false: none. */
 PSD_MUST_CHECK bool ps_agent_next_message(ps_agent_t *self, ps_bytes_t *ret_bytes);
+/* The registry is elsewhere from now on: the node announces itself there, and
+ * what it had to say to the one before is void. heartbeat_ms is as in the args. */
+void ps_agent_move(ps_agent_t *self, uint64_t heartbeat_ms, uint64_t now_ms);
 /* The message could not be sent: the registry is gone or slow. A later beat has
  * its news; a tell that got no answer comes again. */
 void ps_agent_unsent(ps_agent_t *self);
@@ -116,6 +121,15 @@ typedef struct ps_agent_note {
 PSD_MUST_CHECK bool ps_agent_next_note(ps_agent_t *self, ps_agent_note_t *ret_note);
 
 /* ---- queries ---- */
+
+/* The nodes that have the registry, as it said last; borrowed until the next
+ * call. Returns how many. */
+size_t ps_agent_seats(const ps_agent_t *self, const ps_seat_t **ret_seats);
+/* The node that was asked has the registry no more, or not now, and named this
+ * endpoint; "": none. NULL: it has. */
+const char *ps_agent_elsewhere(const ps_agent_t *self);
+/* Since the registry was last heard, or this node moved to it. */
+uint64_t ps_agent_silent_ms(const ps_agent_t *self, uint64_t now_ms);
 
 /* The registry has answered this incarnation's announcement: the node is part of
  * the cluster. */

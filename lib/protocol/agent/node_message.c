@@ -17,6 +17,8 @@ static const ps_field_t shard_fields[] = {PS_SHARD_FIELDS(PS_FIELD_ROW, ps_route
 PS_FIELD_SHAPE(shard, ps_route_t)
 static const ps_field_t id_fields[] = {{.name = "id", .type = PS_AS_U32, .size = sizeof(uint32_t)}};
 PS_FIELD_SHAPE(id, uint32_t)
+static const ps_field_t seat_fields[] = {PS_SEAT_FIELDS(PS_FIELD_ROW, ps_seat_t)};
+PS_FIELD_SHAPE(seat, ps_seat_t)
 static const ps_field_t lost_fields[] = {PS_LOST_FIELDS(PS_FIELD_ROW, ps_lost_t)};
 PS_FIELD_SHAPE(lost, ps_lost_t)
 static const ps_field_t size_info_fields[] = {PS_SIZE_INFO_FIELDS(PS_FIELD_ROW, ps_size_info_t)};
@@ -94,6 +96,7 @@ void ps_node_message_done(ps_node_message_t *self)
     ps_free(self->reports);
     ps_free(self->tables);
     ps_free(self->places);
+    ps_free(self->seats);
     *self = (ps_node_message_t){0};
 }
 

@@ -32,6 +32,7 @@
 #define PS_DAMAGE_TEXT_SIZE 512
 #define PS_SIZES_MAX 128    /* in a beat */
 #define PS_REPORTS_MAX 1024 /* in a message */
+#define PS_SEATS_MAX 16     /* nodes that have the registry */
 
 #define PS_NODE_MESSAGE_ENUM(NAME, number, word) PS_NODE_##NAME = number,
 typedef enum ps_node_message_kind {
@@ -45,6 +46,12 @@ typedef struct ps_place {
     ps_copies_t copies;
     char ipc[PS_ENDPOINT_MAX + 1]; /* of the first copy's shard; "" */
 } ps_place_t;
+
+/* A node that has the registry, and its control port. */
+typedef struct ps_seat {
+    char node[PS_NAME_MAX + 1];
+    char endpoint[PS_ENDPOINT_MAX + 1];
+} ps_seat_t;
 
 /* A copy that must take no more records of lower epochs. */
 typedef struct ps_copy_fence {
@@ -60,6 +67,7 @@ typedef struct ps_node_message {
     uint64_t serial;
     ps_id_t cluster;
     uint64_t incarnation;
+    uint64_t term;   /* of the registry's leader */
     ps_node_t node;  /* without lost */
     ps_lost_t *lost; /* owned, as the other lists */
     size_t n_lost;
@@ -82,6 +90,13 @@ typedef struct ps_node_message {
     uint32_t question; /* the shell's number for what is asked */
     ps_buffer_t words; /* owned; of the question */
     ps_copy_fence_t fence;
+    ps_seat_t *seats; /* that have the registry; node.name is the leader's, or "" */
+    size_t n_seats;
+    uint64_t member; /* that sends, of the registry; node.control is where it listens */
+    ps_id_t lineage;
+    ps_id_t token;   /* of an invitation; zero: none */
+    uint64_t offset; /* in the database */
+    uint64_t total;  /* its bytes */
 } ps_node_message_t;
 
 /* "beat", …; "?" when it is not a kind. */

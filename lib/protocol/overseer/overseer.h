@@ -50,6 +50,7 @@ typedef struct ps_overseer_args {
     ps_registry_t *registry; /* borrowed until ps_overseer_destroy */
     uint64_t incarnation;    /* of the node with the registry */
     uint64_t suspect_after_ms;
+    uint64_t term; /* in which that node leads; 0: the registry was never replicated */
 } ps_overseer_args_t;
 
 /* Errors: PSD_NOMEM. */
@@ -178,6 +179,13 @@ PSD_MUST_CHECK ps_sent_t ps_overseer_encode(const ps_overseer_t *self,
  * a report, and the caller retries. false: no memory. */
 PSD_MUST_CHECK bool ps_overseer_encode_fence(ps_overseer_t *self, uint64_t incarnation,
                                              const ps_copy_fence_t *fence, ps_buffer_t *buffer);
+/* That node's registry is to be a member. Sent once, as a fence. false: no memory. */
+PSD_MUST_CHECK bool ps_overseer_encode_invite(ps_overseer_t *self, uint64_t incarnation,
+                                              const ps_node_message_t *invite, ps_buffer_t *buffer);
+/* The nodes that have the registry, copied; which of them leads. Nodes are told
+ * with each answer. */
+void ps_overseer_set_seats(ps_overseer_t *self, const ps_seat_t *seats, size_t n,
+                           const char *leader);
 /* The answer to an announcement, a beat, or a message that is refused. false: no
  * memory. */
 PSD_MUST_CHECK bool ps_overseer_encode_heard(const ps_overseer_t *self,

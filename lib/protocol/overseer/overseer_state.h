@@ -52,6 +52,9 @@ struct ps_overseer {
     uint64_t last_serial;
     uint64_t sessions; /* sessions that may have been given out */
     uint64_t ticked_ms;
+    ps_seat_t seats[PS_SEATS_MAX]; /* that have the registry */
+    size_t n_seats;
+    char leader[PS_NAME_MAX + 1];
 };
 
 /* The node that announced itself with this incarnation; NULL: none. */

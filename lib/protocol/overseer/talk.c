@@ -81,6 +81,7 @@ static ps_node_message_t new_message(const ps_overseer_t *self, ps_node_message_
 {
     ps_node_message_t message = {.kind = kind, .serial = serial, .incarnation = incarnation};
 
+    message.term = self->is.term;
     (void)ps_registry_cluster(self->is.registry, &message.cluster);
     return message;
 }
@@ -125,6 +126,28 @@ bool ps_overseer_encode_fence(ps_overseer_t *self, uint64_t incarnation,
     return ps_node_message_encode(&message, buffer);
 }
 
+bool ps_overseer_encode_invite(ps_overseer_t *self, uint64_t incarnation,
+                               const ps_node_message_t *invite, ps_buffer_t *buffer)
+{
+    const ps_node_message_t head =
+        new_message(self, PS_NODE_INVITE, ++self->last_serial, incarnation);
+    ps_node_message_t message = *invite;
+
+    message.kind = head.kind;
+    message.serial = head.serial;
+    message.cluster = head.cluster;
+    message.incarnation = head.incarnation;
+    return ps_node_message_encode(&message, buffer);
+}
+
+void ps_overseer_set_seats(ps_overseer_t *self, const ps_seat_t *seats, size_t n,
+                           const char *leader)
+{
+    self->n_seats = n < PS_SEATS_MAX ? n : PS_SEATS_MAX;
+    memcpy(self->seats, seats, self->n_seats * sizeof *seats);
+    (void)snprintf(self->leader, sizeof self->leader, "%s", leader);
+}
+
 bool ps_overseer_encode_heard(const ps_overseer_t *self, const ps_node_message_t *heard,
                               psd_status_t status, const char *text, ps_buffer_t *buffer)
 {
@@ -133,6 +156,9 @@ bool ps_overseer_encode_heard(const ps_overseer_t *self, const ps_node_message_t
 
     message.status = status;
     message.epoch = ps_registry_epoch(self->is.registry);
+    message.seats = (ps_seat_t *)(uintptr_t)self->seats; /* borrowed */
+    message.n_seats = self->n_seats;
+    memcpy(message.node.name, self->leader, sizeof message.node.name);
     (void)snprintf(message.text, sizeof message.text, "%s", text);
     return ps_node_message_encode(&message, buffer);
 }

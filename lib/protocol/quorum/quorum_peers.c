@@ -90,10 +90,8 @@ void ps_quorum_peer_note_send(ps_quorum_peer_t *self, uint64_t number, uint64_t 
 
 void ps_quorum_peer_note_echo(ps_quorum_peer_t *self, uint64_t number)
 {
-    size_t n = self->n_sends < PS_QUORUM_SENDS ? self->n_sends : PS_QUORUM_SENDS;
-
-    for (size_t i = 0; i < n; i++) {
-        const ps_quorum_send_t *sent = &self->sends[(self->n_sends - 1 - i) % PS_QUORUM_SENDS];
+    for (size_t i = self->n_sends; i > 0 && i + PS_QUORUM_SENDS > self->n_sends; i--) {
+        const ps_quorum_send_t *sent = &self->sends[(i - 1) % PS_QUORUM_SENDS];
 
         if (sent->number <= number) {
             self->answered_ms = sent->ms > self->answered_ms ? sent->ms : self->answered_ms;

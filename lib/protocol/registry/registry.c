@@ -165,29 +165,6 @@ psd_status_t ps_registry_apply(ps_registry_t *self, const ps_command_t *command,
     return rc;
 }
 
-psd_status_t ps_registry_check_name(const char *name, const char *what, psd_error_t *err)
-{
-    if (memchr(name, '\0', PS_NAME_MAX + 1) != NULL && ps_text_is_name(name)) {
-        return PSD_OK;
-    }
-    return psd_error_set(err, PSD_INVALID,
-                         "name of the %s; allowed: 1..%d of letters, digits, "
-                         "\"_\", \".\", \"-\", not beginning with \".\" or "
-                         "\"-\"",
-                         what, PS_NAME_MAX);
-}
-
-ps_command_t ps_registry_command(const ps_registry_t *self, ps_command_kind_t kind,
-                                 uint64_t unix_ms)
-{
-    return (ps_command_t){.kind = kind, .unix_ms = unix_ms, .epoch = self->epoch};
-}
-
-uint64_t ps_registry_next_epoch(const ps_registry_t *self)
-{
-    return 1 + (self->epoch < self->seen_epoch ? self->seen_epoch : self->epoch);
-}
-
 uint64_t ps_registry_take_session(ps_registry_t *self)
 {
     return self->next_session <= self->cluster.sessions ? self->next_session++ : 0;

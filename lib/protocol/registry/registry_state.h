@@ -119,7 +119,7 @@ ps_job_entry_t *ps_registry_find_job_named(const ps_registry_t *self, const char
 PS_COMMAND_MAP(PS_COMMAND_FUNCTIONS)
 #undef PS_COMMAND_FUNCTIONS
 
-/* registry.c: above every epoch sent so far. */
+/* registry_values.c: above every epoch sent so far. */
 uint64_t ps_registry_next_epoch(const ps_registry_t *self);
 /* An empty command of the current epoch. */
 ps_command_t ps_registry_command(const ps_registry_t *self, ps_command_kind_t kind,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "protocol/registry/registry_queue.h"
 #include "protocol/registry/registry_state.h"
 
@@ -76,4 +77,29 @@ void ps_command_done(ps_command_t *self)
     ps_free(self->work.holds);
     ps_work_resumed_free(self->resumed, self->n_resumed);
     *self = (ps_command_t){0};
+}
+
+/* ---- parts of plans ---- */
+
+uint64_t ps_registry_next_epoch(const ps_registry_t *self)
+{
+    return 1 + (self->epoch < self->seen_epoch ? self->seen_epoch : self->epoch);
+}
+
+ps_command_t ps_registry_command(const ps_registry_t *self, ps_command_kind_t kind,
+                                 uint64_t unix_ms)
+{
+    return (ps_command_t){.kind = kind, .unix_ms = unix_ms, .epoch = self->epoch};
+}
+
+psd_status_t ps_registry_check_name(const char *name, const char *what, psd_error_t *err)
+{
+    if (memchr(name, '\0', PS_NAME_MAX + 1) != NULL && ps_text_is_name(name)) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_INVALID,
+                         "name of the %s; allowed: 1..%d of letters, digits, "
+                         "\"_\", \".\", \"-\", not beginning with \".\" or "
+                         "\"-\"",
+                         what, PS_NAME_MAX);
 }

@@ -137,16 +137,15 @@ void ps_waiters_ranks(const ps_waiters_t *self, ps_waits_for_t kinds, uint32_t j
 uint32_t ps_waiters_next_job(const ps_waiters_t *self, ps_waits_for_t kinds, uint32_t after)
 {
     const ps_waiter_t *waiter = NULL;
-    uint32_t least = 0;
+    uint32_t least = UINT32_MAX;
 
     TAILQ_FOREACH(waiter, &self->all, link)
     {
-        if ((waiter->kind & kinds) != 0 && waiter->job > after &&
-            (least == 0 || waiter->job < least)) {
+        if ((waiter->kind & kinds) != 0 && waiter->job > after && waiter->job < least) {
             least = waiter->job;
         }
     }
-    return least;
+    return least == UINT32_MAX ? 0 : least;
 }
 
 /* ---- who is due ---- */

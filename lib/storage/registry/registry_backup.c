@@ -22,6 +22,7 @@
     "restore" /* where the new registry is made, below the other \
                */
 
+#define JOURNAL_MODE_AT 18 /* two bytes of SQLite's head; 1: no WAL */
 #define END_MAGIC "psdBackp"
 #define END_SIZE 16 /* bytes after the database */
 
@@ -93,6 +94,45 @@ psd_status_t ps_registry_backup(ps_registry_db_t *db, ps_buffer_t *ret_bytes, ps
     sqlite3_free(bytes);
     (void)sqlite3_close(copy);
     return rc;
+}
+
+static psd_status_t read_copy(sqlite3 *copy, ps_bytes_t bytes, psd_error_t *err)
+{
+    sqlite3_int64 size = (sqlite3_int64)(bytes.size - END_SIZE);
+    unsigned char *owned = sqlite3_malloc64((sqlite3_uint64)size);
+    int code = SQLITE_NOMEM;
+
+    if (owned == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a backup of %lld bytes",
+                             (long long)size);
+    }
+    memcpy(owned, bytes.data, (size_t)size);
+    memset(owned + JOURNAL_MODE_AT, 1, 2); /* memory has no WAL */
+    code = sqlite3_deserialize(copy, "main", owned, size, size,
+                               SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY);
+    return code == SQLITE_OK ? PSD_OK : ps_sql_error(copy, code, err);
+}
+
+psd_status_t ps_registry_db_replace(ps_registry_db_t *db, ps_bytes_t bytes, psd_error_t *err)
+{
+    sqlite3 *copy = NULL;
+    psd_status_t rc = ps_registry_backup_check(bytes, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (sqlite3_open_v2(":memory:", &copy,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+                        NULL) != SQLITE_OK) {
+        (void)sqlite3_close(copy);
+        return psd_error_set(err, PSD_NOMEM, "no memory in SQLite");
+    }
+    rc = read_copy(copy, bytes, err);
+    if (rc == PSD_OK) {
+        rc = copy_all(db->db, copy, err);
+    }
+    (void)sqlite3_close(copy);
+    return rc == PSD_OK ? ps_registry_db_look(db, err) : rc;
 }
 
 /* ---- restore ---- */

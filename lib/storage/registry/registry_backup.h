@@ -26,6 +26,15 @@ PSD_MUST_CHECK psd_status_t ps_registry_backup(ps_registry_db_t *db, ps_buffer_t
  * backup; PSD_DAMAGED. */
 PSD_MUST_CHECK psd_status_t ps_registry_backup_check(ps_bytes_t bytes, psd_error_t *err);
 /*
+ * Makes an open database what the backup holds, in one transaction: after a
+ * crash it is the old one or the new one.
+ *
+ * Errors: PSD_FOREIGN, PSD_DAMAGED as above; PSD_IO, PSD_NOMEM: the database is
+ * to be closed.
+ */
+PSD_MUST_CHECK psd_status_t ps_registry_db_replace(ps_registry_db_t *db, ps_bytes_t bytes,
+                                                   psd_error_t *err);
+/*
  * Checks the bytes as a start of psd would, and makes DIR/registry.db of them,
  * whole or not at all. DIR is made when it is not there.
  *

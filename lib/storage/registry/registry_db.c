@@ -79,6 +79,19 @@ static psd_status_t check_commits(ps_registry_db_t *self, const char *dir, psd_e
     return PSD_OK;
 }
 
+psd_status_t ps_registry_db_look(ps_registry_db_t *self, psd_error_t *err)
+{
+    int64_t n = 0;
+    psd_status_t rc = ps_sql_number(self->db, "SELECT commits FROM cluster", &n, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    self->n_commits = (uint64_t)n;
+    ps_commit_note_write(&self->note, self->n_commits);
+    return read_applied(self, err);
+}
+
 static psd_status_t open_in(ps_registry_db_t *self, const char *dir, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};

@@ -53,6 +53,8 @@ struct ps_registry_db {
 
 ps_query_t ps_registry_db_query(ps_registry_db_t *self, ps_statement_t statement);
 
+/* registry_db.c: reads again which commands the database has. */
+PSD_MUST_CHECK psd_status_t ps_registry_db_look(ps_registry_db_t *self, psd_error_t *err);
 /* registry_db_rows.c: prepares what is done with rows. Errors: PSD_DAMAGED a
  * column is not there; PSD_NOMEM, PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_registry_rows_prepare(ps_registry_db_t *self, psd_error_t *err);

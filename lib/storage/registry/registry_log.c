@@ -66,6 +66,19 @@ psd_status_t ps_registry_log_set_lineage(ps_registry_log_t *self, const ps_id_t 
     return ps_registry_log_change(self, &to, err);
 }
 
+psd_status_t ps_registry_log_count_start(ps_registry_log_t *self, uint64_t *ret_life,
+                                         psd_error_t *err)
+{
+    ps_registry_state_t to = ps_registry_log_state(self);
+    psd_status_t rc = refuse_broken(self, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_registry_log_change(self, &to, err);
+    }
+    *ret_life = self->state.sequence; /* counts all changes */
+    return rc;
+}
+
 /* ---- append and flush ---- */
 
 static psd_status_t check_entries(const ps_registry_log_t *self, const ps_registry_entry_t *entries,
@@ -344,16 +357,14 @@ uint64_t ps_registry_log_first(const ps_registry_log_t *self)
     return self->state.first;
 }
 
-uint64_t ps_registry_log_last(const ps_registry_log_t *self)
-{
-    const ps_registry_segment_t *last = ps_registry_log_current(self);
-
-    return last->first + last->n - 1;
-}
-
 uint64_t ps_registry_log_flushed(const ps_registry_log_t *self)
 {
     return self->flushed;
+}
+
+uint64_t ps_registry_log_member(const ps_registry_log_t *self)
+{
+    return self->owner.member;
 }
 
 uint64_t ps_registry_log_term(const ps_registry_log_t *self)

@@ -56,7 +56,7 @@ typedef struct ps_registry_log_args {
     ps_disk_t *disk;        /* borrowed until close */
     const char *dir;        /* copied; made when it is missing */
     ps_id_t cluster;        /* whose log it is: another's is refused */
-    uint64_t member;        /* likewise; > 0 */
+    uint64_t member;        /* likewise; 0: whose it is (open only) */
     uint64_t segment_bytes; /* a new segment begins when one has this size or
                                more; > 0 */
 } ps_registry_log_args_t;
@@ -111,6 +111,10 @@ PSD_MUST_CHECK psd_status_t ps_registry_log_read(ps_registry_log_t *self, uint64
  */
 PSD_MUST_CHECK psd_status_t ps_registry_log_set_term(ps_registry_log_t *self, uint64_t term,
                                                      uint64_t vote, psd_error_t *err);
+/* A start of the member: *ret_life is higher than at all earlier ones; as
+ * set_term. */
+PSD_MUST_CHECK psd_status_t ps_registry_log_count_start(ps_registry_log_t *self, uint64_t *ret_life,
+                                                        psd_error_t *err);
 /* Remembers of which line of histories the log is (docs/storage.md); as
  * set_term. */
 PSD_MUST_CHECK psd_status_t ps_registry_log_set_lineage(ps_registry_log_t *self,
@@ -154,6 +158,8 @@ uint64_t ps_registry_log_first(const ps_registry_log_t *self);
 uint64_t ps_registry_log_last(const ps_registry_log_t *self);
 /* Entries up to this one are on the disk; first - 1: none is. */
 uint64_t ps_registry_log_flushed(const ps_registry_log_t *self);
+/* Whose log it is. */
+uint64_t ps_registry_log_member(const ps_registry_log_t *self);
 uint64_t ps_registry_log_term(const ps_registry_log_t *self);
 uint64_t ps_registry_log_vote(const ps_registry_log_t *self);
 ps_id_t ps_registry_log_lineage(const ps_registry_log_t *self);

@@ -349,3 +349,10 @@ psd_status_t ps_registry_names_list(ps_disk_t *disk, const char *dir,
     }
     return rc;
 }
+
+uint64_t ps_registry_log_last(const ps_registry_log_t *self)
+{
+    const ps_registry_segment_t *last = ps_registry_log_current(self);
+
+    return last->first + last->n - 1;
+}

@@ -330,9 +330,9 @@ static bool is_possible(const ps_registry_state_t *self)
                            : self->cut_from == 0 && self->flushed + 1 == self->first);
 }
 
-psd_status_t ps_registry_state_read(ps_bytes_t bytes, const ps_registry_owner_t *owner,
-                                    const char *path, ps_registry_state_t *ret_state,
-                                    size_t *ret_slot, psd_error_t *err)
+psd_status_t ps_registry_state_read(ps_bytes_t bytes, ps_registry_owner_t *owner, const char *path,
+                                    ps_registry_state_t *ret_state, size_t *ret_slot,
+                                    psd_error_t *err)
 {
     ps_registry_state_t state = {0};
     ps_registry_state_t *self = &state;
@@ -347,6 +347,9 @@ psd_status_t ps_registry_state_read(ps_bytes_t bytes, const ps_registry_owner_t 
     at_bytes = bytes.data + slot * PS_REGISTRY_SLOT_AT;
     STATE_FIELDS(LOAD)
     memcpy(state.lineage.bytes, at_bytes + AT_STATE_LINEAGE, PS_ID_SIZE);
+    if (owner->member == 0) {
+        owner->member = ps_load_u64(at_bytes + AT_STATE_MEMBER);
+    }
     rc = check_owner(owner, at_bytes + AT_STATE_CLUSTER, ps_load_u64(at_bytes + AT_STATE_MEMBER),
                      path, err);
     if (rc == PSD_OK && !is_possible(self)) {

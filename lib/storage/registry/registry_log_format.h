@@ -86,10 +86,9 @@ PSD_MUST_CHECK psd_status_t ps_registry_record_read(ps_bytes_t bytes, uint64_t s
 
 void ps_registry_state_write(const ps_registry_state_t *state, const ps_registry_owner_t *owner,
                              uint8_t ret[PS_REGISTRY_STATE_SLOT]);
-/* ret_slot: that says so, 0 or 1. Errors: PSD_DAMAGED neither slot is whole;
- * PSD_FOREIGN. */
-PSD_MUST_CHECK psd_status_t ps_registry_state_read(ps_bytes_t bytes,
-                                                   const ps_registry_owner_t *owner,
+/* owner: its member may be 0, and is set then. ret_slot: that says so, 0 or 1. Errors: PSD_DAMAGED
+ * neither slot is whole; PSD_FOREIGN. */
+PSD_MUST_CHECK psd_status_t ps_registry_state_read(ps_bytes_t bytes, ps_registry_owner_t *owner,
                                                    const char *path, ps_registry_state_t *ret_state,
                                                    size_t *ret_slot, psd_error_t *err);
 

@@ -42,7 +42,7 @@ static psd_status_t new_log(const ps_registry_log_args_t *args, ps_registry_log_
 {
     PSD_AUTO(ps_registry_log_close) ps_registry_log_t *self = ps_alloc(1, sizeof *self);
 
-    assert(args->member > 0 && args->segment_bytes > 0);
+    assert(args->segment_bytes > 0);
     if (self == NULL) {
         return no_memory(err);
     }
@@ -81,6 +81,8 @@ psd_status_t ps_registry_log_create(const ps_registry_log_args_t *args, const ps
     PSD_AUTO(ps_registry_log_close) ps_registry_log_t *self = NULL;
     PSD_AUTO(ps_registry_names_done) ps_registry_names_t names = {0};
     psd_status_t rc = ps_registry_log_check_first(first_index, err);
+
+    assert(args->member > 0);
 
     if (rc == PSD_OK) {
         rc = new_log(args, &self, err);

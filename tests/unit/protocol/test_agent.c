@@ -408,12 +408,52 @@ Test(agent, says_what_the_shards_cannot_do)
     (void)begin(PS_TASK_FENCE);
     assert_no_task();
     assert_silent(); /* a report has the answer */
-    hear(&(ps_node_message_t){.kind = PS_NODE_BEAT, .serial = 91});
+    hear(&(ps_node_message_t){.kind = PS_NODE_BEAT, .serial = 91, .term = job.term});
     assert_answers(91, PSD_UNSUPPORTED, "it is a message of nodes");
-    hear(&(ps_node_message_t){.kind = PS_NODE_SESSIONS, .serial = 92, .session = 7});
+    hear(&(ps_node_message_t){
+        .kind = PS_NODE_SESSIONS, .serial = 92, .session = 7, .term = job.term});
     cr_assert_eq(next_task(PS_TASK_SESSIONS).session, 7);
     ps_agent_began(agent, 0, PSD_OK, "");
     assert_answers(92, PSD_OK, "");
+}
+
+Test(agent, does_not_obey_who_led_before)
+{
+    join();
+    hear(&(ps_node_message_t){.kind = PS_NODE_SESSIONS, .serial = 5, .session = 7, .term = 3});
+    ps_agent_began(agent, 0, PSD_OK, next_task(PS_TASK_SESSIONS).session == 7 ? "" : "another");
+    assert_answers(5, PSD_OK, "");
+    cr_assert_eq(said.term, 3);
+    hear(&(ps_node_message_t){.kind = PS_NODE_KNOWN, .serial = 6, .term = 2});
+    assert_no_task();
+    assert_silent();
+}
+
+Test(agent, learns_who_has_the_registry)
+{
+    ps_seat_t at[] = {{.node = "a", .endpoint = "tcp://a:1"},
+                      {.node = "b", .endpoint = "tcp://b:1"}};
+    ps_node_message_t heard = {.kind = PS_NODE_HEARD, .serial = 1, .seats = at, .n_seats = 2};
+    const ps_seat_t *seats = NULL;
+
+    join();
+    hear(&heard);
+    cr_assert_eq(ps_agent_seats(agent, &seats), 2);
+    cr_assert_str_eq(seats[1].endpoint, "tcp://b:1");
+    cr_assert_null(ps_agent_elsewhere(agent));
+    heard.status = PSD_NOT_LEADER;
+    sample_text(heard.node.name, sizeof heard.node.name, "b");
+    hear(&heard);
+    cr_assert_str_eq(ps_agent_elsewhere(agent), "tcp://b:1");
+    cr_assert_not(ps_agent_is_announced(agent));
+    heard.node.name[0] = '\0'; /* it does not know either */
+    hear(&heard);
+    cr_assert_str_eq(ps_agent_elsewhere(agent), "");
+    now_ms += 300;
+    cr_assert_eq(ps_agent_silent_ms(agent, now_ms), 300);
+    ps_agent_move(agent, BEAT_MS, now_ms);
+    cr_assert_null(ps_agent_elsewhere(agent));
+    cr_assert_eq(ps_agent_silent_ms(agent, now_ms), 0);
 }
 
 Test(agent, forwards_reports_while_it_is_announced)
@@ -531,6 +571,46 @@ Test(agent, answers_once_for_tasks_of_which_one_cannot_begin)
     finish(local, PSD_OK, "");
     assert_answers(5, PSD_BUSY, "");
     assert_silent();
+}
+
+Test(agent, moves_to_another_registry)
+{
+    uint64_t local = 0;
+
+    join();
+    hear_drop(5, 3);
+    local = begin(PS_TASK_DROP);
+    tick(BEAT_MS); /* a beat that nobody has taken */
+    ps_agent_move(agent, BEAT_MS, now_ms);
+    cr_assert_not(ps_agent_is_announced(agent));
+    assert_silent();
+    finish(local, PSD_OK, ""); /* the new registry has not asked */
+    assert_silent();
+    tick(0);
+    assert_says(PS_NODE_ANNOUNCE);
+    hear_status(said.serial, PSD_OK, "");
+    cr_assert(ps_agent_is_announced(agent));
+}
+
+Test(agent, needs_no_beats_where_the_registry_is_in_its_process)
+{
+    join();
+    ps_agent_move(agent, 0, now_ms);
+    tick(0);
+    assert_says(PS_NODE_ANNOUNCE);
+    hear_status(said.serial, PSD_OK, "");
+    tick(BEAT_MS * 10); /* the beat that was set for the announcement */
+    while (says()) {
+    }
+    cr_assert_eq(ps_agent_deadline(agent), UINT64_MAX);
+    tick(BEAT_MS * 1000);
+    assert_silent();
+    cr_assert(ps_agent_is_heard(agent));
+    ps_agent_set_files_out(agent, true); /* news */
+    tick(0);
+    assert_says(PS_NODE_BEAT);
+    cr_assert(said.files_out);
+    cr_assert_eq(ps_agent_deadline(agent), UINT64_MAX);
 }
 
 Test(agent, says_that_it_ends)

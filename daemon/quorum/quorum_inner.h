@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to the thread's files: its state, and the steps of a turn. */
+#ifndef PS_DAEMON_QUORUM_INNER_H
+#define PS_DAEMON_QUORUM_INNER_H
+
+#include <pthread.h>
+
+#include "daemon/quorum/quorum_thread.h"
+#include "transport/threads/clock.h"
+
+typedef struct ps_member_peer {
+    uint64_t member;
+    char control[PS_ENDPOINT_MAX + 1];  /* of its node; "": unknown */
+    char endpoint[PS_ENDPOINT_MAX + 1]; /* its own; "": unknown */
+    bool moved;                         /* one of them is new */
+    ps_socket_t *door;                  /* owned by the thread; to its control port */
+    ps_socket_t *link;                  /* … to its own */
+    uint64_t hello_ms;                  /* when the last was said */
+} ps_member_peer_t;
+
+/* What the main thread wants of the machine, which it waits for. */
+typedef struct ps_quorum_order {
+    enum { PS_ORDER_PROPOSE, PS_ORDER_CHANGE, PS_ORDER_TRANSFER } kind;
+    ps_bytes_t command;
+    ps_quorum_change_t change;
+    uint64_t member;
+    const char *node;
+    bool done;
+    uint64_t index;
+    uint64_t term;
+    psd_status_t status;
+    psd_error_t *err; /* the main thread's */
+} ps_quorum_order_t;
+
+/* A database on its way to another member. */
+typedef struct ps_quorum_sending {
+    uint64_t to;       /* 0: none is sent */
+    bool wanted;       /* the main thread has not given it yet */
+    ps_buffer_t bytes; /* owned */
+    ps_quorum_snapshot_t snapshot;
+    uint64_t offset; /* of the piece in flight */
+    uint64_t sent_ms;
+    uint64_t until_ms;
+} ps_quorum_sending_t;
+
+struct ps_quorum_thread {
+    pthread_t thread;
+    pthread_mutex_t mutex; /* of what is shared */
+    pthread_cond_t moved;  /* what may be applied, or who leads */
+    int wake_fd;           /* wakes the thread */
+    int news_fd;           /* wakes the main thread */
+    /* shared */
+    bool stopping;
+    ps_quorum_t *quorum;     /* owned */
+    ps_member_peer_t *peers; /* owned */
+    size_t n_peers;
+    size_t peers_capacity;
+    ps_quorum_order_t *order; /* of the main thread; NULL: none */
+    uint64_t taken;           /* entries up to this one were given to the main thread */
+    uint64_t applied;         /* … and are in the database */
+    uint64_t cut;             /* … of the last cut of the log */
+    ps_quorum_sending_t sending;
+    ps_buffer_t coming;            /* owned; a database from the leader */
+    bool installs;                 /* that is to be the own one */
+    bool installed;                /* it is */
+    ps_quorum_snapshot_t snapshot; /* of that */
+    ps_node_message_t stranger;    /* MEMBER; member 0: none */
+    psd_status_t status;
+    char text[300];
+    /* the thread's own */
+    ps_registry_log_t *log; /* owned */
+    ps_socket_t *port;      /* owned */
+    ps_socket_args_t socket;
+    ps_buffer_t hello; /* owned */
+    uint64_t room_ms;  /* when the log is tried again; 0: it had room */
+    uint64_t op;       /* of the log, that is not flushed */
+    ps_turns_t *turns;
+    psd_error_t *err; /* owned */
+    uint64_t member;
+    ps_id_t cluster;
+    uint64_t incarnation;
+};
+
+/* Ends a wait on that eventfd. */
+void ps_quorum_ring(int fd);
+void ps_quorum_lock(ps_quorum_thread_t *self);
+void ps_quorum_unlock(ps_quorum_thread_t *self);
+ps_member_peer_t *ps_quorum_find_peer(const ps_quorum_thread_t *self, uint64_t member);
+/* Why the log cannot be written; logs it once. */
+void ps_quorum_break(ps_quorum_thread_t *self, psd_status_t rc);
+
+/* quorum_turn.c: the thread; argument: a ps_quorum_thread_t. */
+void *ps_quorum_run(void *argument);
+/* The machine or the log cannot go on. */
+bool ps_quorum_thread_is_broken(const ps_quorum_thread_t *self);
+/* A message of this member, between threads of members. */
+ps_node_message_t ps_quorum_new_message(const ps_quorum_thread_t *self,
+                                        ps_node_message_kind_t kind);
+void ps_quorum_say(ps_member_peer_t *peer, const ps_node_message_t *message);
+
+/* ---- quorum_database.c ---- */
+
+/* The machine wants a database sent to that member. */
+void ps_quorum_want_database(ps_quorum_thread_t *self, uint64_t to);
+/* Sends a piece again when it is due; gives up after a while. */
+void ps_quorum_go_on_sending(ps_quorum_thread_t *self, uint64_t now_ms);
+void ps_quorum_take_got(ps_quorum_thread_t *self, const ps_node_message_t *message);
+void ps_quorum_take_piece(ps_quorum_thread_t *self, const ps_node_message_t *message);
+#endif

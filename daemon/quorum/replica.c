@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A command's way: alone, tried and stored; as a member, proposed and applied. */
+#include "daemon/quorum/replica.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "protocol/registry/command_code.h"
+#include "storage/registry/registry_backup.h"
+#include "transport/threads/clock.h"
+
+#define LOG_DIR "registry-log"
+#define COMMIT_MS 1000 /* for a majority to agree */
+
+struct ps_replica {
+    char *dir; /* owned */
+    ps_registry_args_t args;
+    ps_registry_t *registry; /* owned, and all below */
+    ps_registry_db_t *db;
+    ps_quorum_thread_t *thread;
+    ps_quorum_view_t view; /* the last one */
+};
+
+uint64_t ps_unix_ms(void)
+{
+    struct timespec now = {0};
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+psd_status_t ps_replica_open(const char *dir, const ps_registry_args_t *args,
+                             ps_replica_t **ret_replica, psd_error_t *err)
+{
+    PSD_AUTO(ps_replica_close) ps_replica_t *self = ps_alloc(1, sizeof *self);
+    psd_status_t rc = PSD_OK;
+
+    if (self != NULL) {
+        self->args = *args;
+        self->dir = ps_strdup(dir);
+    }
+    if (self == NULL || self->dir == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for the registry");
+    }
+    rc = ps_registry_db_open(dir, &self->db, err);
+    if (rc == PSD_OK) {
+        rc = ps_registry_new(args, &self->registry, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_registry_db_load(self->db, self->registry, ps_now_ms(), err);
+    }
+    if (rc == PSD_OK) {
+        *ret_replica = self;
+        self = NULL;
+    }
+    return rc;
+}
+
+void ps_replica_close(ps_replica_t **self_p)
+{
+    ps_replica_t *self = *self_p;
+
+    if (self == NULL) {
+        return;
+    }
+    ps_quorum_thread_stop(&self->thread);
+    ps_registry_destroy(&self->registry);
+    ps_registry_db_close(&self->db);
+    ps_free(self->dir);
+    ps_free(self);
+    *self_p = NULL;
+}
+
+ps_registry_t *ps_replica_registry(const ps_replica_t *self)
+{
+    return self->registry;
+}
+
+ps_registry_db_t *ps_replica_db(const ps_replica_t *self)
+{
+    return self->db;
+}
+
+ps_quorum_thread_t *ps_replica_thread(const ps_replica_t *self)
+{
+    return self->thread;
+}
+
+/* ---- members ---- */
+
+static psd_status_t log_dir(const char *dir, ps_buffer_t *ret, psd_error_t *err)
+{
+    return ps_buffer_print(ret, "%s/" LOG_DIR, dir)
+               ? PSD_OK
+               : psd_error_set(err, PSD_NOMEM, "no memory for a path");
+}
+
+bool ps_replica_has_log(const char *dir)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
+
+    return ps_buffer_print(&path, "%s/" LOG_DIR "/term", dir) &&
+           access((const char *)path.data, F_OK) == 0;
+}
+
+/* What the database holds. false: nothing that was replicated. */
+static psd_status_t snapshot_of(ps_registry_db_t *db, ps_quorum_snapshot_t *ret, psd_error_t *err)
+{
+    ps_registry_member_t members[PS_REGISTRY_MEMBERS_MAX];
+    const ps_applied_t applied = ps_registry_db_applied(db);
+    size_t n = 0;
+    psd_status_t rc = ps_registry_db_members(db, members, &n, err);
+
+    *ret = (ps_quorum_snapshot_t){.index = applied.index, .term = applied.term};
+    for (size_t i = 0; rc == PSD_OK && i < n; i++) {
+        ps_quorum_member_t *member = &ret->members.at[ret->members.n++];
+
+        member->id = members[i].id;
+        member->role = members[i].role == PS_ROLE_VOTER ? PS_QUORUM_VOTER : PS_QUORUM_STANDBY;
+        memcpy(member->node, members[i].node, sizeof member->node);
+        ret->members_index = members[i].index;
+    }
+    return rc;
+}
+
+static psd_status_t store_members(ps_registry_db_t *db, const ps_quorum_members_t *from,
+                                  uint64_t made, ps_applied_t at, psd_error_t *err)
+{
+    ps_registry_member_t members[PS_REGISTRY_MEMBERS_MAX] = {0};
+
+    for (uint32_t i = 0; i < from->n; i++) {
+        members[i] = (ps_registry_member_t){
+            .id = from->at[i].id,
+            .role = from->at[i].role == PS_QUORUM_VOTER ? PS_ROLE_VOTER : PS_ROLE_STANDBY,
+            .index = made};
+        memcpy(members[i].node, from->at[i].node, sizeof members[i].node);
+    }
+    return ps_registry_db_store_members(db, members, from->n, at, err);
+}
+
+/* Members are on nodes whose control ports the registry knows. */
+static void meet_all(ps_replica_t *self, const ps_quorum_members_t *members)
+{
+    for (uint32_t i = 0; i < members->n; i++) {
+        const ps_node_t *node = ps_registry_node(self->registry, members->at[i].node);
+
+        if (node != NULL) {
+            ps_quorum_thread_meet(self->thread, members->at[i].id, node->control, "");
+        }
+    }
+}
+
+static psd_status_t start_thread(ps_replica_t *self, const ps_replica_net_t *net,
+                                 const ps_quorum_snapshot_t *snapshot, const ps_id_t *token,
+                                 psd_error_t *err)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t dir = {0};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
+    ps_quorum_thread_args_t args = {.node = net->node,
+                                    .host = net->host,
+                                    .cluster = net->cluster,
+                                    .incarnation = net->incarnation,
+                                    .snapshot = snapshot,
+                                    .socket = net->socket,
+                                    .turns = net->turns};
+    psd_status_t rc = log_dir(self->dir, &dir, err);
+
+    if (rc == PSD_OK && !ps_buffer_print(&path, "%s/registry.ipc", net->run_dir)) {
+        rc = psd_error_set(err, PSD_NOMEM, "no memory for a path");
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    args.dir = (const char *)dir.data;
+    args.path = (const char *)path.data;
+    if (token != NULL) {
+        args.token = *token;
+    }
+    rc = ps_quorum_thread_start(&args, &self->thread, err);
+    if (rc == PSD_OK && snapshot != NULL) {
+        meet_all(self, &snapshot->members);
+    }
+    return rc;
+}
+
+/* An empty log, as of that term. */
+static psd_status_t make_log(ps_replica_t *self, const ps_id_t *cluster, const ps_id_t *lineage,
+                             uint64_t member, uint64_t first, uint64_t term, psd_error_t *err)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t dir = {0};
+    PSD_AUTO(ps_registry_log_close) ps_registry_log_t *log = NULL;
+    ps_registry_log_args_t args = {
+        .disk = ps_disk_real(), .cluster = *cluster, .member = member, .segment_bytes = 1};
+    psd_status_t rc = log_dir(self->dir, &dir, err);
+
+    args.dir = (const char *)dir.data;
+    if (rc == PSD_OK) {
+        rc = ps_registry_log_create(&args, lineage, first, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_registry_log_open(&args, &log, err);
+    }
+    return rc == PSD_OK ? ps_registry_log_set_term(log, term, 0, err) : rc;
+}
+
+static psd_status_t new_member(uint64_t *ret_member, psd_error_t *err)
+{
+    psd_status_t rc = ps_random(ret_member, sizeof *ret_member, err);
+
+    *ret_member = (*ret_member & INT64_MAX) | 1; /* not 0 */
+    return rc;
+}
+
+/* The database is of one that has just become the first member, and whose log
+ * was not made before psd ended. */
+static bool lacks_log(const ps_replica_t *self, const ps_quorum_snapshot_t *snapshot)
+{
+    return snapshot->members.n == 1 && snapshot->members_index == snapshot->index &&
+           !ps_replica_has_log(self->dir);
+}
+
+psd_status_t ps_replica_start(ps_replica_t *self, const ps_replica_net_t *net, psd_error_t *err)
+{
+    ps_quorum_snapshot_t snapshot = {0};
+    psd_status_t rc = snapshot_of(self->db, &snapshot, err);
+
+    if (rc == PSD_OK && lacks_log(self, &snapshot)) {
+        rc = make_log(self, &net->cluster, ps_registry_lineage(self->registry),
+                      snapshot.members.at[0].id, snapshot.index + 1, snapshot.term, err);
+    }
+    return rc == PSD_OK
+               ? start_thread(self, net, snapshot.members.n == 0 ? NULL : &snapshot, NULL, err)
+               : rc;
+}
+
+bool ps_replica_is_member(const ps_replica_t *self)
+{
+    ps_quorum_snapshot_t snapshot = {0};
+
+    return snapshot_of(self->db, &snapshot, NULL) == PSD_OK && snapshot.members.n > 0;
+}
+
+/* Its state so far is of the first term. */
+psd_status_t ps_replica_begin(ps_replica_t *self, const ps_replica_net_t *net, psd_error_t *err)
+{
+    const ps_applied_t applied = {.index = ps_registry_db_applied(self->db).index + 1, .term = 1};
+    ps_quorum_members_t members = {.n = 1};
+    psd_status_t rc = new_member(&members.at[0].id, err);
+
+    members.at[0].role = PS_QUORUM_VOTER;
+    (void)snprintf(members.at[0].node, sizeof members.at[0].node, "%s", net->node);
+    if (rc == PSD_OK && !ps_replica_is_member(self)) {
+        rc = store_members(self->db, &members, applied.index, applied, err);
+    }
+    return rc == PSD_OK ? ps_replica_start(self, net, err) : rc;
+}
+
+psd_status_t ps_replica_join(ps_replica_t *self, const ps_replica_net_t *net,
+                             const ps_node_message_t *invite, psd_error_t *err)
+{
+    uint64_t member = 0;
+    psd_status_t rc = new_member(&member, err);
+
+    if (rc == PSD_OK) {
+        rc = make_log(self, &net->cluster, &invite->lineage, member, 1, 0, err);
+    }
+    if (rc == PSD_OK) {
+        rc = start_thread(self, net, NULL, &invite->token, err);
+    }
+    if (rc == PSD_OK) {
+        ps_quorum_thread_meet(self->thread, invite->member, "", invite->node.control);
+    }
+    return rc;
+}
+
+void ps_replica_hear(ps_replica_t *self, ps_bytes_t bytes)
+{
+    PSD_AUTO(ps_node_message_done) ps_node_message_t message = {0};
+
+    if (self->thread != NULL && ps_node_message_decode(bytes, &message, NULL) == PSD_OK &&
+        message.kind == PS_NODE_MEMBER) {
+        ps_quorum_thread_meet(self->thread, message.member, "", message.node.control);
+    }
+}
+
+size_t ps_replica_seats(const ps_replica_t *self, ps_seat_t ret_seats[PS_SEATS_MAX],
+                        char ret_leader[PS_NAME_MAX + 1])
+{
+    const ps_quorum_members_t *members = &self->view.members;
+    const ps_quorum_member_t *leader = ps_quorum_members_find(members, self->view.leader);
+    size_t n = 0;
+
+    (void)snprintf(ret_leader, PS_NAME_MAX + 1, "%s", leader == NULL ? "" : leader->node);
+    for (uint32_t i = 0; i < members->n; i++) {
+        const ps_node_t *node = ps_registry_node(self->registry, members->at[i].node);
+
+        if (node != NULL) {
+            memcpy(ret_seats[n].node, node->name, sizeof ret_seats[n].node);
+            memcpy(ret_seats[n++].endpoint, node->control, sizeof ret_seats[0].endpoint);
+        }
+    }
+    return n;
+}
+
+const char *ps_replica_role(const ps_replica_t *self, const char *node)
+{
+    const ps_quorum_members_t *members = &self->view.members;
+
+    for (uint32_t i = 0; i < members->n; i++) {
+        if (strcmp(members->at[i].node, node) == 0) {
+            return members->at[i].id == self->view.leader   ? "leader"
+                   : members->at[i].role == PS_QUORUM_VOTER ? "voter"
+                                                            : "stand-by";
+        }
+    }
+    return "";
+}
+
+bool ps_replica_may_answer(const ps_replica_t *self)
+{
+    return self->thread == NULL ||
+           ps_quorum_thread_majority_ms(self->thread) + PS_QUORUM_FRESH_MS >= ps_now_ms();
+}
+
+/* ---- commands ---- */
+
+static psd_status_t store(ps_replica_t *self, const ps_command_t *command, ps_applied_t at,
+                          psd_error_t *err)
+{
+    psd_status_t rc = ps_registry_try(self->registry, command, ps_now_ms(), err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    rc = ps_registry_db_store(self->db, self->registry, command, at, err);
+    if (rc == PSD_OK) {
+        ps_registry_keep(self->registry);
+    } else {
+        ps_registry_undo(self->registry);
+    }
+    return rc;
+}
+
+static void log_command(const ps_command_t *command, ps_log_level_t level)
+{
+    char quoted[2 * sizeof command->text];
+
+    ps_log(level, ps_command_event(command->kind), "epoch=%" PRIu64 " text=%s", command->epoch,
+           ps_log_quote(command->text, quoted, sizeof quoted));
+}
+
+/* A committed entry. A command that does not fit the state is damage. */
+static psd_status_t apply(ps_replica_t *self, uint64_t index, const ps_quorum_entry_t *entry,
+                          psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    const ps_bytes_t bytes = {.data = entry->bytes.data, .size = entry->bytes.size};
+    const ps_applied_t at = {.index = index, .term = entry->term};
+    ps_quorum_members_t members = {0};
+    psd_status_t rc = PSD_OK;
+
+    switch ((ps_quorum_entry_kind_t)entry->kind) {
+    case PS_QUORUM_COMMAND:
+        rc = ps_command_decode(bytes, &command, err);
+        return rc == PSD_OK ? store(self, &command, at, err) : rc;
+    case PS_QUORUM_CHANGE:
+        rc = ps_quorum_members_decode(bytes, &members, err);
+        if (rc == PSD_OK) {
+            rc = store_members(self->db, &members, index, at, err);
+        }
+        if (rc == PSD_OK) {
+            meet_all(self, &members);
+            ps_log(PS_LOG_INFO, "registry_members", "voters=%" PRIu32 " standbys=%" PRIu32,
+                   ps_quorum_members_voters(&members),
+                   members.n - ps_quorum_members_voters(&members));
+        }
+        return rc;
+    case PS_QUORUM_BARRIER:
+    default:
+        return ps_registry_db_store_members(self->db, NULL, 0, at, err);
+    }
+}
+
+static void entry_done(ps_quorum_entry_t *entry)
+{
+    ps_buffer_done(&entry->bytes);
+}
+
+/* All that is committed. */
+static psd_status_t apply_all(ps_replica_t *self, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+    uint64_t index = 0;
+
+    while (rc == PSD_OK) {
+        PSD_AUTO(entry_done) ps_quorum_entry_t entry = {0};
+
+        if (!ps_quorum_thread_next(self->thread, &index, &entry)) {
+            break;
+        }
+        rc = apply(self, index, &entry, err);
+        if (rc == PSD_OK) {
+            ps_quorum_thread_applied(self->thread, index);
+        } else {
+            rc = psd_error_wrap(err, rc, "entry %" PRIu64 " of the registry's log", index);
+        }
+    }
+    return rc;
+}
+
+static psd_status_t propose(ps_replica_t *self, const ps_command_t *command, psd_error_t *err)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+    uint64_t index = 0;
+    psd_status_t rc = ps_registry_try(self->registry, command, ps_now_ms(), err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_registry_undo(self->registry); /* it fits */
+    if (!ps_command_encode(command, &bytes)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a command");
+    }
+    rc = ps_quorum_thread_propose(
+        self->thread, (ps_bytes_t){.data = bytes.data, .size = bytes.size}, COMMIT_MS, &index, err);
+    if (rc == PSD_DEADLINE) {
+        rc = psd_error_wrap(err, PSD_NOT_LEADER, "%s", "ask again");
+    }
+    return rc == PSD_OK ? apply_all(self, err) : rc;
+}
+
+psd_status_t ps_replica_commit(ps_replica_t *self, const ps_command_t *command,
+                               ps_log_level_t level, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (command->kind == 0) {
+        return PSD_OK;
+    }
+    rc = self->thread == NULL ? store(self, command, ps_registry_db_next(self->db), err)
+                              : propose(self, command, err);
+    if (rc == PSD_OK) {
+        log_command(command, level);
+    }
+    return rc;
+}
+
+/* ---- news of the thread ---- */
+
+static psd_status_t send_database(ps_replica_t *self, psd_error_t *err)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+    ps_quorum_snapshot_t snapshot = {0};
+    psd_status_t rc = snapshot_of(self->db, &snapshot, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_registry_backup(self->db, &bytes, err);
+    }
+    if (rc == PSD_OK) {
+        ps_quorum_thread_send_database(self->thread, &bytes, &snapshot);
+    }
+    return rc;
+}
+
+static psd_status_t install(ps_replica_t *self, psd_error_t *err)
+{
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = NULL;
+    const ps_quorum_snapshot_t *snapshot = NULL;
+    ps_bytes_t bytes = ps_quorum_thread_installing(self->thread, &snapshot);
+    psd_status_t rc = ps_registry_db_replace(self->db, bytes, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_registry_new(&self->args, &registry, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_registry_db_load(self->db, registry, ps_now_ms(), err);
+    }
+    if (rc != PSD_OK) {
+        return psd_error_wrap(err, rc, "the registry's database as of entry %" PRIu64,
+                              snapshot->index);
+    }
+    ps_registry_destroy(&self->registry);
+    self->registry = registry; /* ownership moves */
+    registry = NULL;
+    meet_all(self, &snapshot->members);
+    ps_quorum_thread_applied(self->thread, snapshot->index);
+    ps_quorum_thread_installed(self->thread);
+    return PSD_OK;
+}
+
+psd_status_t ps_replica_take(ps_replica_t *self, ps_quorum_view_t *ret_view, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    ps_quorum_thread_hush(self->thread);
+    ps_quorum_thread_look(self->thread, ret_view);
+    self->view = *ret_view;
+    if (ret_view->status != PSD_OK && ret_view->status != PSD_LIMIT) {
+        return psd_error_set(err, ret_view->status, "%s", ret_view->text);
+    }
+    if (ret_view->installs) {
+        rc = install(self, err);
+    }
+    if (rc == PSD_OK) {
+        rc = apply_all(self, err);
+    }
+    if (rc == PSD_OK && ret_view->wants_database) {
+        rc = send_database(self, err);
+    }
+    return rc;
+}
