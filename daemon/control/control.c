@@ -11,8 +11,8 @@
 #include "protocol/registry/command_code.h"
 
 #define TURN_MS 50                            /* of requests before other work gets a turn */
-#define READ_MAX 4096                         /* messages that are read at a time … */
-#define UNSERVED_MAX 4096                     /* … and that wait for their turn … */
+#define READ_MS 10                            /* of reading before a request gets a turn */
+#define UNSERVED_MAX 4096                     /* requests that wait for their turn … */
 #define UNSERVED_BYTES_MAX ((size_t)16 << 20) /* … with so many bytes */
 #define OP_BYTES_MAX 64                       /* of an operation's name */
 #define OPS_MAX 64
@@ -218,7 +218,12 @@ static void serve(ps_control_t *self, ps_control_request_t *request)
 {
     psd_status_t rc = PSD_OK;
 
-    if (!ps_replica_may_answer(self->is.replica)) {
+    if (request->doc == NULL) {
+        rc = ps_doc_parse((ps_bytes_t){.data = request->text.data, .size = request->text.size},
+                          &request->doc, self->err);
+        ps_buffer_done(&request->text);
+    }
+    if (rc == PSD_OK && !ps_replica_may_answer(self->is.replica)) {
         rc = psd_error_set(self->err, PSD_NOT_LEADER,
                            "this node has the registry, and does not know whether it still leads");
     }
@@ -276,19 +281,32 @@ void ps_control_go_on(ps_control_t *self)
 
 /* ---- reading ---- */
 
+/* What a worker or a node says now and then, in words of our own clients: others
+ * may wait for their turn. */
+static bool may_be_sign_of_life(ps_bytes_t text)
+{
+    static const char *const OPS[] = {"\"op\":\"heartbeat\"", "\"op\":\"node_join\""};
+
+    return memmem(text.data, text.size, OPS[0], strlen(OPS[0])) != NULL ||
+           memmem(text.data, text.size, OPS[1], strlen(OPS[1])) != NULL;
+}
+
+/* Neither needs a flush of the disk. */
 static bool is_sign_of_life(const ps_control_request_t *request)
 {
     const char *op = NULL;
 
     return ps_doc_get_text(request->doc, "op", OP_BYTES_MAX, &op, NULL) == PSD_OK &&
-           strcmp(op, "heartbeat") == 0;
+           (strcmp(op, "heartbeat") == 0 || strcmp(op, "node_join") == 0);
 }
 
 /* A sign of life is served at once; all else may take a flush of the disk each,
- * and waits for its turn. */
-static void take_request(ps_control_t *self, uint64_t conn, ps_bytes_t text)
+ * and waits for its turn as text, which is smaller than what it says. Where too
+ * much waits, it is dropped: clients ask again. */
+static void take_request(ps_control_t *self, uint64_t conn, ps_buffer_t *text)
 {
     const ps_control_request_t nobody = {.waits.conn = conn};
+    const ps_bytes_t bytes = {.data = text->data, .size = text->size};
     ps_control_request_t *request = ps_alloc(1, sizeof *request);
     psd_status_t rc = PSD_OK;
 
@@ -297,15 +315,22 @@ static void take_request(ps_control_t *self, uint64_t conn, ps_bytes_t text)
         return;
     }
     request->waits.conn = conn;
-    rc = ps_doc_parse(text, &request->doc, self->err);
+    if (may_be_sign_of_life(bytes)) {
+        rc = ps_doc_parse(bytes, &request->doc, self->err);
+    }
     if (rc != PSD_OK) {
         settle(self, request, rc);
-    } else if (is_sign_of_life(request)) {
+    } else if (request->doc != NULL && is_sign_of_life(request)) {
         serve(self, request);
+    } else if (self->n_unserved >= UNSERVED_MAX || self->unserved_bytes >= UNSERVED_BYTES_MAX) {
+        request->silent = true;
+        ps_control_end(self, request, PSD_OK, "");
     } else {
-        request->n_bytes = text.size;
+        ps_doc_destroy(&request->doc);
+        request->text = *text; /* ownership moves */
+        *text = (ps_buffer_t){0};
         self->n_unserved++;
-        self->unserved_bytes += text.size;
+        self->unserved_bytes += request->text.size;
         TAILQ_INSERT_TAIL(&self->unserved, &request->waits, link);
     }
 }
@@ -321,7 +346,7 @@ static ps_control_request_t *next_request(ps_control_t *self)
         TAILQ_REMOVE(&self->unserved, waiter, link);
         waiter->link.tqe_prev = NULL; /* of no list */
         self->n_unserved--;
-        self->unserved_bytes -= request->n_bytes;
+        self->unserved_bytes -= request->text.size;
     }
     return request;
 }
@@ -349,18 +374,19 @@ static bool read_one(ps_control_t *self)
         ps_control_take_node(self, conn, bytes);
         ps_control_go_on(self);
     } else {
-        take_request(self, conn, bytes);
+        take_request(self, conn, &text);
     }
     return true;
 }
 
-/* What has come, with all signs of life, unless too many requests wait. */
+/* What has come, with all signs of life, for a while. */
 static void read_all(ps_control_t *self)
 {
-    for (int i = 0; i < READ_MAX && self->n_unserved < UNSERVED_MAX &&
-                    self->unserved_bytes < UNSERVED_BYTES_MAX;
-         i++) {
+    const uint64_t until_ms = ps_now_ms() + READ_MS;
+
+    for (uint64_t now_ms = ps_now_ms(); now_ms < until_ms; now_ms = ps_now_ms()) {
         if (!read_one(self)) {
+            self->drained_ms = now_ms;
             return;
         }
     }

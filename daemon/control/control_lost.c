@@ -104,11 +104,11 @@ static bool gives_grace(ps_control_t *self, uint64_t now_ms)
 
 void ps_control_lose_silent(ps_control_t *self)
 {
-    uint64_t now_ms = ps_now_ms(); /* what came since is not read yet */
+    uint64_t now_ms = self->drained_ms; /* what came since may not be read yet */
     uint32_t job = 0;
     uint32_t worker = 0;
 
-    if (gives_grace(self, now_ms)) {
+    if (gives_grace(self, ps_now_ms())) {
         return;
     }
     while (ps_registry_overdue(self->is.registry, now_ms, &job, &worker)) {

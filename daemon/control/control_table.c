@@ -105,8 +105,8 @@ psd_status_t ps_control_make_table(ps_control_t *self, const ps_control_request_
 }
 
 /* When every node has the table, shows it; when one has not, drops it again. But
- * a table that an earlier try made may have been in use since, so that silence
- * is no reason to drop it. */
+ * a table that an earlier try made may have been in use since, and is not
+ * dropped. */
 static psd_status_t finish_create(ps_control_t *self, const char *name,
                                   const ps_control_request_t *request, psd_error_t *err)
 {
@@ -123,7 +123,9 @@ static psd_status_t finish_create(ps_control_t *self, const char *name,
         rc = ps_overseer_refusal(self->overseer, table->id, err);
     }
     if (rc != PSD_OK) {
-        ps_control_take_table_back(self, request, name);
+        if (request->outcome.kind != PS_COMMAND_TABLE) {
+            ps_control_take_table_back(self, request, name);
+        }
         return rc;
     }
     return fill_table(self, table, request->answers, true, request->reply, err);

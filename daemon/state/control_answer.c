@@ -107,6 +107,7 @@ void ps_control_end(ps_control_t *self, ps_control_request_t *request, psd_statu
     }
     ps_doc_destroy(&request->reply);
     ps_buffer_done(&request->words);
+    ps_buffer_done(&request->text);
     ps_doc_destroy(&request->doc);
     ps_free(request);
 }

@@ -92,6 +92,7 @@ struct ps_control {
     ps_waiter_list_t unserved; /* that were read, in order of coming; each in its request, owned */
     size_t n_unserved;
     size_t unserved_bytes; /* of these, as they came */
+    uint64_t drained_ms;   /* all that had come by then was read */
     ps_waiters_t waiters;  /* each in its request, which is owned */
     ps_backup_t backup;    /* that is being fetched */
     ps_checkpoint_work_t checkpoint;
@@ -110,7 +111,7 @@ struct ps_control {
 typedef struct ps_request_doc {
     ps_waiter_t waits;          /* who asks, and what it waits for; the first member */
     ps_doc_t *doc;              /* owned; as it came */
-    size_t n_bytes;             /* … of so many bytes */
+    ps_buffer_t text;           /* owned; as it came, while it waits for its turn */
     const ps_control_row_t *op; /* NULL: unknown */
     ps_doc_t *reply;            /* owned; v, id and status are set; operations add */
     bool silent;                /* it gets no answer, or already has it */

@@ -19,6 +19,7 @@
 #define HIGH_WATER 2 /* old heartbeats are of no use */
 #define LINGER_MS 100
 #define NO_CLOCK UINT64_MAX
+#define ROUND_MS 1500 /* to ask all nodes: a worker that is silent for longer may be lost */
 
 struct ps_beat {
     unsigned n_forks;      /* before it was started */
@@ -182,6 +183,9 @@ static bool listen_until(ps_beat_t *self, uint64_t until_ms)
         bool ready = false;
         bool moved = false;
 
+        if (!receive(self)) { /* it may have waited here longer than this thread slept */
+            return false;
+        }
         if (ps_finder_look(&self->finder, now_ms, &moved)) {
             if (moved) {
                 go_there(self);
@@ -190,8 +194,7 @@ static bool listen_until(ps_beat_t *self, uint64_t until_ms)
         }
         due_ms = due_ms < until_ms ? due_ms : until_ms;
         if (ps_socket_wait(&self->socket, 1, due_ms > now_ms ? due_ms - now_ms : 0, &ready, NULL) !=
-                PSD_OK ||
-            (ready && !receive(self))) {
+            PSD_OK) {
             return false;
         }
     }
@@ -249,6 +252,7 @@ psd_status_t ps_beat_start(const ps_beat_args_t *args, ps_beat_t **ret_beat, psd
     self->heartbeat_ms = args->heartbeat_ms;
     self->finder = *args->finder;
     ps_finder_rest(&self->finder);
+    self->finder.patience_max_ms = ROUND_MS / self->finder.n;
     rc = ps_context_new(1, &self->context, err);
     if (rc == PSD_OK) {
         rc = connect_to(self, &self->socket, err);

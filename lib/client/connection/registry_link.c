@@ -83,7 +83,7 @@ static bool is_asked(const psd_client_t *self)
 }
 
 /* Another address: what was sent to the old one may be lost. */
-static void go_there(psd_client_t *self)
+static bool go_there(psd_client_t *self)
 {
     ps_socket_t *socket = NULL;
 
@@ -91,10 +91,11 @@ static void go_there(psd_client_t *self)
     if (connect_to(self, &socket, self->scratch) != PSD_OK) { /* an answer named it so */
         ps_finder_refused(&self->finder, self->finder.at, psd_error_text(self->scratch),
                           self->now_ms);
-        return;
+        return false;
     }
     ps_socket_close(&self->control); /* what is on its way may arrive yet */
     self->control = socket;
+    return true;
 }
 
 void ps_registry_look(psd_client_t *self)
@@ -113,8 +114,8 @@ void ps_registry_look(psd_client_t *self)
         ps_finder_asked(&self->finder, self->now_ms);
     }
     if (ps_finder_look(&self->finder, self->now_ms, &moved)) {
-        if (moved) {
-            go_there(self);
+        if (moved && !go_there(self)) {
+            return;
         }
         ps_questions_repeat(self);
         self->unheard_ms = self->now_ms;

@@ -3,15 +3,18 @@
 #include "protocol/session/finder.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "wire/messages/reply.h"
 
 static void begin_round(ps_finder_t *self)
 {
     self->n_hops = 0;
     self->n_steps = 0;
-    self->patience_ms = PS_FINDER_PATIENCE_MS;
+    self->patience_ms = PS_FINDER_PATIENCE_MS < self->patience_max_ms ? PS_FINDER_PATIENCE_MS
+                                                                      : self->patience_max_ms;
     self->pause_ms = PS_FINDER_PAUSE_MS;
 }
 
@@ -21,6 +24,28 @@ static bool is_endpoint(const char *text)
 {
     return strncmp(text, "tcp://", strlen("tcp://")) == 0 ||
            strncmp(text, "ipc://", strlen("ipc://")) == 0;
+}
+
+/* Of an answer, which may say anything: no later call may fail for its form. */
+static bool is_learnable(const char *text)
+{
+    const char *port = strrchr(text, ':');
+    char *end = NULL;
+    long number = 0;
+
+    for (const char *at = text; *at != '\0'; at++) {
+        if ((unsigned char)*at <= ' ' || *at == ',' || (unsigned char)*at == 0x7F) {
+            return false;
+        }
+    }
+    if (strncmp(text, "ipc://", strlen("ipc://")) == 0) {
+        return text[strlen("ipc://")] == '/';
+    }
+    if (strncmp(text, "tcp://", strlen("tcp://")) != 0 || port <= text + strlen("tcp://")) {
+        return false;
+    }
+    number = strtol(port + 1, &end, 10);
+    return port[1] >= '1' && port[1] <= '9' && *end == '\0' && number <= UINT16_MAX;
 }
 
 static psd_status_t add_given(ps_finder_t *self, const char *text, size_t size, size_t place,
@@ -59,7 +84,10 @@ psd_status_t ps_finder_init(ps_finder_t *self, const char *list, psd_error_t *er
     psd_status_t rc = PSD_OK;
     const char *from = list;
 
-    *self = (ps_finder_t){.asked_ms = UINT64_MAX, .step_ms = UINT64_MAX, .found = PS_FINDER_MAX};
+    *self = (ps_finder_t){.asked_ms = UINT64_MAX,
+                          .step_ms = UINT64_MAX,
+                          .found = PS_FINDER_MAX,
+                          .patience_max_ms = PS_FINDER_PATIENCE_MAX_MS};
     begin_round(self);
     if (strchr(list, ',') == NULL && strlen(list) <= PS_ENDPOINT_MAX) {
         ps_finder_add(self, "", list, true);
@@ -90,6 +118,12 @@ void ps_finder_add(ps_finder_t *self, const char *node, const char *endpoint, bo
             at = i; /* it was started again elsewhere */
         }
     }
+    for (size_t i = 0; at == PS_FINDER_MAX && i < self->n; i++) {
+        if (!self->items[i].is_given && self->items[i].said != PS_SAID_ANSWER && i != self->at &&
+            i != self->found && (self->step_ms == UINT64_MAX || i != self->next)) {
+            at = i; /* the list is full, and this one has never had the registry */
+        }
+    }
     if (at == PS_FINDER_MAX) {
         return;
     }
@@ -106,7 +140,7 @@ static bool read_member(const ps_doc_t *doc, ps_address_t *ret)
 
     if (ps_doc_get_text(doc, "node", PS_NAME_MAX, &node, NULL) != PSD_OK ||
         ps_doc_get_text(doc, "endpoint", PS_ENDPOINT_MAX, &endpoint, NULL) != PSD_OK ||
-        !is_endpoint(endpoint)) {
+        !is_learnable(endpoint) || (node[0] != '\0' && !ps_text_is_name(node))) {
         return false;
     }
     *ret = (ps_address_t){.said = PS_SAID_NOTHING};
@@ -241,9 +275,8 @@ static void step(ps_finder_t *self)
     self->n_steps++;
     if (self->n_steps >= self->n) {
         self->n_steps = 0;
-        self->patience_ms = self->patience_ms * 2 < PS_FINDER_PATIENCE_MAX_MS
-                                ? self->patience_ms * 2
-                                : PS_FINDER_PATIENCE_MAX_MS;
+        self->patience_ms = self->patience_ms * 2 < self->patience_max_ms ? self->patience_ms * 2
+                                                                          : self->patience_max_ms;
         self->pause_ms = self->pause_ms * 2 < PS_FINDER_PAUSE_MAX_MS ? self->pause_ms * 2
                                                                      : PS_FINDER_PAUSE_MAX_MS;
     }

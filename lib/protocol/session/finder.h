@@ -64,6 +64,7 @@ typedef struct ps_finder {
     size_t n_steps;    /* without an answer, in this round */
     uint64_t asked_ms; /* since when `at` owes an answer; UINT64_MAX: it does not */
     uint64_t patience_ms;
+    uint64_t patience_max_ms; /* PS_FINDER_PATIENCE_MAX_MS, unless the owner wants less */
     uint64_t pause_ms;
     uint64_t step_ms; /* when to ask `next`; UINT64_MAX: not planned */
     size_t next;
