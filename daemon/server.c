@@ -189,6 +189,12 @@ static psd_status_t settle_own(ps_server_t *self, psd_error_t *err)
     if (rc == PSD_OK && self->replica == NULL) {
         rc = ps_server_open_replica(self, err);
     }
+    if (rc == PSD_OK && ps_replica_has_log(self->dir) && !ps_replica_is_member(self->replica)) {
+        rc = psd_error_set(err, PSD_FOREIGN,
+                           "data directory %s has the log of a replicated registry, and not its "
+                           "state; start this node with --join",
+                           self->dir);
+    }
     if (rc == PSD_OK) {
         rc = settle_cluster(self, err);
     }
@@ -212,6 +218,10 @@ static psd_status_t start_own(ps_server_t *self, psd_error_t *err)
     if (rc == PSD_OK) {
         ps_server_exchange(self);
         rc = ps_member_failure(self->member, err);
+    }
+    if (rc == PSD_OK && !ps_member_is_announced(self->member)) {
+        rc =
+            psd_error_set(err, PSD_IO, "the registry could not store this start; the log says why");
     }
     if (rc == PSD_OK) {
         rc = ps_control_start(self->control, err);

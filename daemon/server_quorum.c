@@ -15,6 +15,7 @@ ps_replica_net_t ps_server_net(ps_server_t *self)
 {
     return (ps_replica_net_t){.node = self->node,
                               .host = self->host,
+                              .advertise = self->advertise,
                               .run_dir = self->run_dir,
                               .cluster = self->cluster,
                               .incarnation = self->incarnation,
@@ -41,6 +42,7 @@ static psd_status_t lead(ps_server_t *self, const ps_quorum_view_t *view, psd_er
     psd_status_t rc = ps_registry_plan_term(ps_replica_registry(self->replica), view->term,
                                             view->leader, ps_unix_ms(), &command, err);
 
+    ps_replica_lead(self->replica, view->term);
     if (rc == PSD_OK) {
         rc = ps_replica_commit(self->replica, &command, PS_LOG_INFO, err);
     }
@@ -64,6 +66,7 @@ static psd_status_t lead(ps_server_t *self, const ps_quorum_view_t *view, psd_er
 
 static void stop_leading(ps_server_t *self)
 {
+    ps_replica_lead(self->replica, 0);
     if (self->control != NULL) {
         ps_log(PS_LOG_WARN, "registry_leads_no_more", "term=%" PRIu64 " node=%s", self->led_term,
                self->node);
@@ -78,19 +81,30 @@ static psd_status_t follow(ps_server_t *self, const ps_quorum_view_t *view, psd_
     const ps_node_t *leader = node_of(self, &view->members, view->leader);
 
     stop_leading(self);
-    if (leader == NULL || strcmp(leader->control, ps_member_registry(self->member)) == 0) {
+    if (leader == NULL || view->leader == view->member ||
+        strcmp(leader->control, ps_member_registry(self->member)) == 0) {
         return PSD_OK;
     }
     ps_log(PS_LOG_INFO, "registry_follows", "term=%" PRIu64 " leader=%s endpoint=%s", view->term,
            leader->name, leader->control);
-    return ps_member_move(self->member, leader->control, &socket, err);
+    if (ps_member_move(self->member, leader->control, &socket, err) != PSD_OK) {
+        ps_log(PS_LOG_WARN, "registry_not_reached", "endpoint=%s reason=\"%s\" hint=\"retrying\"",
+               leader->control, psd_error_text(err));
+        psd_error_clear(err);
+    }
+    return PSD_OK;
 }
 
 static psd_status_t take(ps_server_t *self, psd_error_t *err)
 {
     ps_quorum_view_t view;
-    psd_status_t rc = ps_replica_take(self->replica, &view, err);
+    psd_status_t rc = PSD_OK;
 
+    ps_quorum_thread_look(ps_replica_thread(self->replica), &view);
+    if (view.state != PS_QUORUM_LEADER) {
+        stop_leading(self); /* before the state may be replaced */
+    }
+    rc = ps_replica_take(self->replica, &view, err);
     if (rc != PSD_OK) {
         return rc;
     }
@@ -100,7 +114,8 @@ static psd_status_t take(ps_server_t *self, psd_error_t *err)
     if (self->control != NULL && self->led_term == 0) {
         self->led_term = view.term; /* it was alone, and is the first member now */
     }
-    if (self->control != NULL && self->led_term == view.term) {
+    if (self->control != NULL && self->led_term == view.term &&
+        ps_replica_led_term(self->replica) == view.term) {
         return PSD_OK;
     }
     stop_leading(self);
@@ -144,24 +159,31 @@ psd_status_t ps_server_accept(ps_server_t *self, const ps_node_message_t *invite
     psd_status_t rc = PSD_OK;
 
     if (self->replica != NULL) {
-        return PSD_OK; /* it is one */
+        ps_replica_accept(self->replica, invite);
+        return PSD_OK;
     }
-    if (self->lock >= 0) {
+    if (!ps_replica_has_log(self->dir)) {
+        rc = ps_replica_prepare(self->dir, invite, err);
+    }
+    if (rc == PSD_OK && self->lock >= 0) {
         (void)close(self->lock); /* the database takes it */
         self->lock = -1;
     }
-    rc = ps_server_open_replica(self, err);
+    if (rc == PSD_OK) {
+        rc = ps_server_open_replica(self, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_replica_start(self->replica, &net, err);
+    }
     if (rc != PSD_OK) {
+        ps_replica_close(&self->replica);
         return rc;
     }
-    if (invite == NULL) {
-        return ps_replica_start(self->replica, &net, err);
-    }
-    rc = ps_replica_join(self->replica, &net, invite, err);
-    if (rc == PSD_OK) {
+    if (invite != NULL) {
+        ps_replica_accept(self->replica, invite);
         ps_log(PS_LOG_INFO, "registry_joined", "node=%s leader=%s", self->node, invite->node.name);
     }
-    return rc;
+    return PSD_OK;
 }
 
 psd_status_t ps_server_look(ps_server_t *self, bool *ret_joins, psd_error_t *err)
@@ -183,7 +205,12 @@ void ps_server_take_invite(ps_server_t *self)
 {
     ps_node_message_t invite;
 
-    if (ps_member_take_invite(self->member, &invite) && self->failed == PSD_OK) {
-        self->failed = ps_server_accept(self, &invite, self->err);
+    if (!ps_member_take_invite(self->member, &invite) || self->failed != PSD_OK) {
+        return;
+    }
+    if (ps_server_accept(self, &invite, self->err) != PSD_OK) { /* it is invited again */
+        ps_log(PS_LOG_ERROR, "registry_not_joined", "leader=%s reason=\"%s\"", invite.node.name,
+               psd_error_text(self->err));
+        psd_error_clear(self->err);
     }
 }

@@ -7,6 +7,8 @@
 #include "daemon/nodes/fleet.h"
 #include "daemon/server_inner.h"
 
+#define LOOK_MS 100 /* between two, of a node that knows no leader */
+
 void *ps_server_handle(ps_server_t *self)
 {
     return ps_socket_handle(self->port);
@@ -83,15 +85,21 @@ void ps_server_receive_link(ps_server_t *self)
     ps_server_take_invite(self);
 }
 
+/* There is somebody to speak to: not for a member that knows no leader. */
+static bool speaks(const ps_server_t *self)
+{
+    return self->control != NULL || ps_member_handle(self->member) != NULL;
+}
+
 void ps_server_tick(ps_server_t *self)
 {
     if (self->control != NULL) {
         ps_control_tick(self->control);
     }
-    if (self->control != NULL || ps_member_handle(self->member) != NULL) {
+    if (speaks(self)) {
         ps_member_tick(self->member);
     }
-    if (self->replica == NULL) {
+    if (self->replica == NULL || !ps_replica_has_members(self->replica)) {
         const ps_socket_args_t socket = ps_server_socket_args(self);
 
         ps_member_search(self->member, &socket);
@@ -102,7 +110,7 @@ void ps_server_tick(ps_server_t *self)
 
 uint64_t ps_server_deadline(const ps_server_t *self)
 {
-    uint64_t member = ps_member_deadline(self->member);
+    uint64_t member = speaks(self) ? ps_member_deadline(self->member) : ps_now_ms() + LOOK_MS;
     uint64_t control = self->control == NULL ? UINT64_MAX : ps_control_deadline(self->control);
 
     return member < control ? member : control;
@@ -147,6 +155,10 @@ void ps_server_status(const ps_server_t *self, char *ret_text, size_t size)
 void ps_server_set_files_out(ps_server_t *self, bool is_out)
 {
     ps_member_set_files_out(self->member, is_out);
+    if (self->control != NULL && ps_member_deadline(self->member) == 0) {
+        ps_member_tick(self->member); /* nothing else may come */
+        ps_server_exchange(self);
+    }
 }
 
 void ps_server_reloaded(ps_server_t *self)

@@ -102,13 +102,17 @@ static psd_status_t add(ps_control_t *self, const ps_quorum_view_t *view, psd_er
 {
     const ps_node_t *node = ps_registry_node(self->is.registry, view->stranger.node);
     ps_quorum_thread_t *thread = ps_replica_thread(self->is.replica);
+    psd_status_t rc = PSD_OK;
 
     if (node == NULL || ps_id_is_zero(&self->token) || !ps_id_equal(&self->token, &view->token) ||
         member_on(&view->members, node->name) != NULL) {
         return PSD_OK;
     }
-    ps_quorum_thread_meet(thread, view->stranger.id, node->control, view->endpoint);
-    return ps_quorum_thread_change(thread, PS_QUORUM_ADD, view->stranger.id, node->name, err);
+    rc = ps_quorum_thread_change(thread, PS_QUORUM_ADD, view->stranger.id, node->name, err);
+    if (rc == PSD_OK) {
+        ps_quorum_thread_meet(thread, view->stranger.id, node->control, view->endpoint);
+    }
+    return rc;
 }
 
 /* A stand-by has all that is committed. */

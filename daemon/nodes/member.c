@@ -14,8 +14,9 @@
 #include "wire/messages/doc.h"
 
 #define BATCH 256
-#define SEARCH_MS 300 /* of silence, before another node is asked */
-#define WORD_MS 3000  /* for the registry's decision about damage */
+#define SEARCH_MS 100  /* of silence, before another node is asked … */
+#define SEARCH_BEATS 2 /* … and in heartbeats */
+#define WORD_MS 3000   /* for the registry's decision about damage */
 #define LOOK_MS 50
 
 void ps_member_destroy(ps_member_t **self_p)
@@ -121,6 +122,9 @@ psd_status_t ps_member_new(const ps_member_self_t *who, const ps_id_t *cluster,
     if (self != NULL) {
         self->err = psd_error_new();
     }
+    if (self != NULL) {
+        self->signals = -1;
+    }
     if (self == NULL || self->err == NULL) {
         ps_member_destroy(&self);
         return psd_error_set(err, PSD_NOMEM, "no memory for the node");
@@ -216,7 +220,8 @@ void ps_member_search(ps_member_t *self, const ps_socket_args_t *socket)
     size_t n = ps_agent_seats(self->agent, &seats);
     psd_status_t rc = PSD_OK;
 
-    if (n == 0 || (endpoint == NULL && ps_agent_silent_ms(self->agent, ps_now_ms()) < SEARCH_MS)) {
+    if (n == 0 || (endpoint == NULL && ps_agent_silent_ms(self->agent, ps_now_ms()) <
+                                           SEARCH_MS + SEARCH_BEATS * self->heartbeat_ms)) {
         return;
     }
     if (endpoint == NULL || endpoint[0] == '\0') {

@@ -6,15 +6,14 @@
 #include "storage/registry/registry_backup.h"
 
 #define PIECE_BYTES ((size_t)256 << 10)
+#define DATABASE_MAX (UINT64_C(4) << 30)
 #define PIECE_MS 1000   /* after that a piece is sent again */
 #define PIECES_MS 30000 /* after that a database is not sent */
 
 void ps_quorum_want_database(ps_quorum_thread_t *self, uint64_t to)
 {
     if (self->sending.to != 0) {
-        psd_status_t rc = ps_quorum_snapshot_sent(self->quorum, ps_now_ms(), to, NULL, NULL);
-
-        (void)rc; /* it is asked for again */
+        self->unwanted = to; /* one at a time: it is asked for again */
         return;
     }
     self->sending =
@@ -86,18 +85,29 @@ void ps_quorum_take_piece(ps_quorum_thread_t *self, const ps_node_message_t *mes
 {
     ps_node_message_t got = ps_quorum_new_message(self, PS_NODE_GOT);
 
-    if (message->offset == 0) {
-        ps_buffer_done(&self->coming);
+    if (message->total > DATABASE_MAX || message->words.size > PIECE_BYTES) {
+        return; /* of no member that was asked */
     }
-    if (message->offset == self->coming.size) {
-        if (!ps_buffer_append(&self->coming, message->words.data, message->words.size)) {
+    if (message->offset == 0 && message->serial != self->coming_index) {
+        ps_buffer_done(&self->coming);
+        self->coming_index = message->serial;
+        self->coming_whole = false;
+    }
+    if (message->serial == self->coming_index && message->offset == self->coming.size &&
+        message->offset < message->total) {
+        if (message->total - message->offset < message->words.size ||
+            !ps_buffer_append(&self->coming, message->words.data, message->words.size)) {
             return; /* it comes again */
         }
     }
-    if (self->coming.size == message->total &&
-        ps_registry_backup_check((ps_bytes_t){.data = self->coming.data, .size = self->coming.size},
-                                 NULL) != PSD_OK) {
-        ps_buffer_done(&self->coming); /* from its beginning */
+    if (!self->coming_whole && self->coming.size == message->total) {
+        self->coming_whole =
+            ps_registry_backup_check(
+                (ps_bytes_t){.data = self->coming.data, .size = self->coming.size}, NULL) == PSD_OK;
+        if (!self->coming_whole) { /* from its beginning */
+            ps_buffer_done(&self->coming);
+            self->coming_index = 0;
+        }
     }
     got.serial = message->serial;
     got.offset = self->coming.size;

@@ -26,8 +26,8 @@ typedef struct ps_quorum_order {
     uint64_t member;
     const char *node;
     bool done;
+    uint64_t term; /* PROPOSE: in which the main thread takes itself for the leader */
     uint64_t index;
-    uint64_t term;
     psd_status_t status;
     psd_error_t *err; /* the main thread's */
 } ps_quorum_order_t;
@@ -56,10 +56,12 @@ struct ps_quorum_thread {
     size_t n_peers;
     size_t peers_capacity;
     ps_quorum_order_t *order; /* of the main thread; NULL: none */
-    uint64_t taken;           /* entries up to this one were given to the main thread */
-    uint64_t applied;         /* … and are in the database */
+    uint64_t applied;         /* entries up to this one are in the database */
     uint64_t cut;             /* … of the last cut of the log */
     ps_quorum_sending_t sending;
+    uint64_t unwanted;             /* a member that is to get its database later; 0: none */
+    uint64_t coming_index;         /* of the state in `coming` */
+    bool coming_whole;             /* it is there, and checked */
     ps_buffer_t coming;            /* owned; a database from the leader */
     bool installs;                 /* that is to be the own one */
     bool installed;                /* it is */
@@ -71,7 +73,9 @@ struct ps_quorum_thread {
     ps_registry_log_t *log; /* owned */
     ps_socket_t *port;      /* owned */
     ps_socket_args_t socket;
-    ps_buffer_t hello; /* owned */
+    char endpoint[PS_ENDPOINT_MAX + 1]; /* of the port, as others reach it */
+    char node[PS_NAME_MAX + 1];
+    ps_buffer_t hello; /* owned; shared */
     uint64_t room_ms;  /* when the log is tried again; 0: it had room */
     uint64_t op;       /* of the log, that is not flushed */
     ps_turns_t *turns;

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "daemon/config/endpoint.h"
 #include "daemon/quorum/quorum_inner.h"
 #include "transport/threads/thread.h"
 
@@ -88,6 +89,21 @@ static psd_status_t keep_entry(void *context, const ps_registry_entry_t *entry, 
     return PSD_OK;
 }
 
+/* The database was installed, and psd ended before the log began again after it. */
+static psd_status_t end_install(ps_quorum_thread_t *self, const ps_quorum_snapshot_t *snapshot,
+                                psd_error_t *err)
+{
+    psd_status_t rc = snapshot == NULL || ps_registry_log_last(self->log) >= snapshot->index
+                          ? PSD_OK
+                          : ps_registry_log_reset(self->log, snapshot->index + 1, err);
+
+    /* The state is of a term that the log has seen, unless it has just begun. */
+    if (rc == PSD_OK && snapshot != NULL && ps_registry_log_term(self->log) < snapshot->term) {
+        rc = ps_registry_log_set_term(self->log, snapshot->term, 0, err);
+    }
+    return rc;
+}
+
 static psd_status_t new_quorum(ps_quorum_thread_t *self, const ps_quorum_thread_args_t *args,
                                psd_error_t *err)
 {
@@ -117,26 +133,41 @@ static psd_status_t new_quorum(ps_quorum_thread_t *self, const ps_quorum_thread_
     return rc == PSD_OK ? ps_quorum_new(&quorum, &self->quorum, err) : rc;
 }
 
+/* What it says to members that do not know where it listens. */
+static bool make_hello(ps_quorum_thread_t *self, const ps_id_t *token)
+{
+    ps_node_message_t hello = ps_quorum_new_message(self, PS_NODE_MEMBER);
+
+    hello.token = *token;
+    memcpy(hello.node.name, self->node, sizeof hello.node.name);
+    memcpy(hello.node.control, self->endpoint, sizeof hello.node.control);
+    ps_buffer_done(&self->hello);
+    return ps_node_message_encode(&hello, &self->hello);
+}
+
 static psd_status_t open_port(ps_quorum_thread_t *self, const ps_quorum_thread_args_t *args,
                               psd_error_t *err)
 {
     char endpoint[PS_ENDPOINT_MAX + 1];
     const char *const endpoints[] = {endpoint};
-    ps_node_message_t hello = ps_quorum_new_message(self, PS_NODE_MEMBER);
+    const ps_id_t none = {{0}};
     psd_status_t rc = PSD_OK;
 
-    hello.token = args->token;
     (void)snprintf(endpoint, sizeof endpoint, args->host[0] == '\0' ? "ipc://%s" : "tcp://%s:*",
                    args->host[0] == '\0' ? args->path : args->host);
     rc = ps_socket_bind(endpoints, 1, &self->socket, &self->port, err);
     if (rc != PSD_OK) {
         return rc;
     }
-    (void)snprintf(hello.node.name, sizeof hello.node.name, "%s", args->node);
-    (void)snprintf(hello.node.control, sizeof hello.node.control, "%s",
-                   ps_socket_endpoint(self->port, 0));
+    if (args->host[0] != '\0' && args->advertise[0] != '\0') {
+        ps_endpoint_with_host(ps_socket_endpoint(self->port, 0), args->advertise, self->endpoint);
+    } else {
+        (void)snprintf(self->endpoint, sizeof self->endpoint, "%s",
+                       ps_socket_endpoint(self->port, 0));
+    }
     ps_socket_wake_by(self->port, self->wake_fd);
-    return ps_node_message_encode(&hello, &self->hello)
+    (void)snprintf(self->node, sizeof self->node, "%s", args->node);
+    return make_hello(self, &none)
                ? PSD_OK
                : psd_error_set(err, PSD_NOMEM, "no memory for the registry's port");
 }
@@ -155,6 +186,9 @@ static psd_status_t open_all(ps_quorum_thread_t *self, const ps_quorum_thread_ar
     }
     if (rc == PSD_OK) {
         self->member = ps_registry_log_member(self->log);
+        rc = end_install(self, args->snapshot, err);
+    }
+    if (rc == PSD_OK) {
         rc = new_quorum(self, args, err);
     }
     if (rc == PSD_OK) {
@@ -199,9 +233,8 @@ psd_status_t ps_quorum_thread_start(const ps_quorum_thread_args_t *args,
     self->turns = args->turns;
     self->cluster = args->cluster;
     self->incarnation = args->incarnation;
-    self->taken = args->snapshot == NULL ? 0 : args->snapshot->index;
-    self->applied = self->taken;
-    self->cut = self->taken;
+    self->applied = args->snapshot == NULL ? 0 : args->snapshot->index;
+    self->cut = self->applied;
     if (self->err == NULL) {
         rc = psd_error_set(err, PSD_NOMEM, "no memory for the registry's thread");
     } else if (self->wake_fd < 0 || self->news_fd < 0) {
@@ -247,7 +280,7 @@ int ps_quorum_thread_fd(const ps_quorum_thread_t *self)
 
 const char *ps_quorum_thread_endpoint(const ps_quorum_thread_t *self)
 {
-    return ps_socket_endpoint(self->port, 0);
+    return self->endpoint;
 }
 
 void ps_quorum_thread_meet(ps_quorum_thread_t *self, uint64_t member, const char *control,
@@ -286,6 +319,15 @@ void ps_quorum_thread_hush(const ps_quorum_thread_t *self)
     ssize_t n = read(self->news_fd, &count, sizeof count);
 
     (void)n;
+}
+
+void ps_quorum_thread_repeat(ps_quorum_thread_t *self, const ps_id_t *token)
+{
+    ps_quorum_lock(self);
+    if (!make_hello(self, token)) {
+        ps_buffer_done(&self->hello); /* the next invitation brings it */
+    }
+    ps_quorum_unlock(self);
 }
 
 void ps_quorum_thread_look(ps_quorum_thread_t *self, ps_quorum_view_t *ret_view)
@@ -338,14 +380,13 @@ bool ps_quorum_thread_next(ps_quorum_thread_t *self, uint64_t *ret_index,
     bool got = false;
 
     ps_quorum_lock(self);
-    if (!self->installs && self->taken < ps_quorum_applicable(self->quorum)) {
-        entry = ps_quorum_entry(self->quorum, self->taken + 1);
+    if (!self->installs && self->applied < ps_quorum_applicable(self->quorum)) {
+        entry = ps_quorum_entry(self->quorum, self->applied + 1);
     }
     if (entry != NULL) {
-        *ret_index = self->taken + 1;
+        *ret_index = self->applied + 1;
         *ret_entry = (ps_quorum_entry_t){.term = entry->term, .kind = entry->kind};
         got = ps_buffer_append(&ret_entry->bytes, entry->bytes.data, entry->bytes.size);
-        self->taken += got ? 1 : 0;
     }
     ps_quorum_unlock(self);
     return got;
@@ -395,10 +436,11 @@ static psd_status_t give(ps_quorum_thread_t *self, ps_quorum_order_t *order, uin
                : psd_error_set(order->err, PSD_NOT_LEADER, "this member of the registry is busy");
 }
 
-psd_status_t ps_quorum_thread_propose(ps_quorum_thread_t *self, ps_bytes_t command, uint64_t ms,
-                                      uint64_t *ret_index, psd_error_t *err)
+psd_status_t ps_quorum_thread_propose(ps_quorum_thread_t *self, uint64_t term, ps_bytes_t command,
+                                      uint64_t ms, uint64_t *ret_index, psd_error_t *err)
 {
-    ps_quorum_order_t order = {.kind = PS_ORDER_PROPOSE, .command = command, .err = err};
+    ps_quorum_order_t order = {
+        .kind = PS_ORDER_PROPOSE, .term = term, .command = command, .err = err};
     psd_status_t rc = PSD_OK;
 
     ps_quorum_lock(self);

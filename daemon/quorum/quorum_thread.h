@@ -33,11 +33,11 @@ typedef struct ps_quorum_thread ps_quorum_thread_t;
 
 /* All borrowed until ps_quorum_thread_start returns, but turns. */
 typedef struct ps_quorum_thread_args {
-    const char *dir;  /* of the log */
-    const char *node; /* this node's name */
-    ps_id_t token;    /* of its invitation; zero: of none */
-    const char *host; /* to bind a tcp port on; "": */
-    const char *path; /* … ipc alone, at this path */
+    const char *dir;       /* of the log */
+    const char *node;      /* this node's name */
+    const char *advertise; /* the host that others connect to; "": the bound one */
+    const char *host;      /* to bind a tcp port on; "": */
+    const char *path;      /* … ipc alone, at this path */
     ps_id_t cluster;
     uint64_t incarnation;                 /* of this node */
     const ps_quorum_snapshot_t *snapshot; /* what the database holds; NULL: nothing */
@@ -61,6 +61,9 @@ const char *ps_quorum_thread_endpoint(const ps_quorum_thread_t *self);
  * for what is not known. A port that is known already stays. */
 void ps_quorum_thread_meet(ps_quorum_thread_t *self, uint64_t member, const char *control,
                            const char *endpoint);
+
+/* It was invited with that token, and repeats it. */
+void ps_quorum_thread_repeat(ps_quorum_thread_t *self, const ps_id_t *token);
 
 /* What the thread knows now. */
 typedef struct ps_quorum_view {
@@ -87,22 +90,23 @@ PSD_MUST_CHECK bool ps_quorum_thread_peer(ps_quorum_thread_t *self, uint64_t mem
 /* When a majority last agreed that this member leads (ps_quorum_heard_majority_ms). */
 uint64_t ps_quorum_thread_majority_ms(ps_quorum_thread_t *self);
 
-/* The next committed entry, which is flushed here; the bytes are the caller's
- * (ps_buffer_done). false: none now. PSD_NOMEM: later. */
+/* The next committed entry, which is flushed here, until it is applied; the bytes
+ * are the caller's (ps_buffer_done). false: none, or no memory for it now. */
 PSD_MUST_CHECK bool ps_quorum_thread_next(ps_quorum_thread_t *self, uint64_t *ret_index,
                                           ps_quorum_entry_t *ret_entry);
-/* The database has it flushed up to this index; entries that no member needs may
- * be forgotten. */
+/* The database has it flushed up to this index: the next entry is the one after
+ * it, and entries that no member needs may be forgotten. */
 void ps_quorum_thread_applied(ps_quorum_thread_t *self, uint64_t index);
 
-/* Proposes a command, and waits until it is committed and flushed here: take the
+/* Proposes a command in that term, and waits until it is committed and flushed here: take the
  * entries then.
  *
- * Errors: PSD_NOT_LEADER nothing was proposed; PSD_DEADLINE the outcome is
+ * Errors: PSD_NOT_LEADER it does not lead in that term, and nothing was proposed;
+ * PSD_DEADLINE the outcome is
  * unknown; PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_quorum_thread_propose(ps_quorum_thread_t *self, ps_bytes_t command,
-                                                     uint64_t wait_ms, uint64_t *ret_index,
-                                                     psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_quorum_thread_propose(ps_quorum_thread_t *self, uint64_t term,
+                                                     ps_bytes_t command, uint64_t wait_ms,
+                                                     uint64_t *ret_index, psd_error_t *err);
 /* The same for a change of members, without waiting. Errors: those of
  * ps_quorum_propose_members. */
 PSD_MUST_CHECK psd_status_t ps_quorum_thread_change(ps_quorum_thread_t *self,

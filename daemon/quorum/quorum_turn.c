@@ -80,15 +80,15 @@ static void greet(ps_quorum_thread_t *self, ps_member_peer_t *peer, uint64_t now
         peer->hello_ms = 0;
         say(peer->link, hello);
     }
-    if ((is_member && now_ms < info.heard_ms + HELLO_MS) || now_ms < peer->hello_ms + HELLO_MS ||
-        peer->control[0] == '\0') {
+    if ((is_member && now_ms < info.heard_ms + HELLO_MS) || now_ms < peer->hello_ms + HELLO_MS) {
         return;
     }
     peer->hello_ms = now_ms;
-    if (peer->door == NULL) {
+    if (peer->door == NULL && peer->control[0] != '\0') {
         peer->door = connect_to(self, peer->control);
     }
     say(peer->door, hello);
+    say(peer->link, hello);
 }
 
 /* ---- the log ---- */
@@ -156,7 +156,8 @@ static void obey(ps_quorum_thread_t *self, const ps_quorum_effect_t *effect)
     case PS_QUORUM_CUT:
     case PS_QUORUM_EXTEND:
         self->op = effect->op;
-        rc = self->room_ms == 0 ? write_log(self, effect) : PSD_OK;
+        rc = self->room_ms == 0 || effect->kind != PS_QUORUM_EXTEND ? write_log(self, effect)
+                                                                    : PSD_OK;
         break;
     case PS_QUORUM_SEND:
         send_to(self, effect->to, effect->bytes);
@@ -224,11 +225,19 @@ static void carry_out(ps_quorum_thread_t *self)
             psd_status_t rc = ps_registry_log_flush(self->log, self->err);
 
             self->installs = false;
-            self->taken = self->snapshot.index;
             ps_buffer_done(&self->coming);
+            self->coming_index = 0;
+            self->coming_whole = false;
             rc = rc == PSD_OK ? ps_quorum_installed(self->quorum, ps_now_ms(), self->err) : rc;
             if (rc != PSD_OK) {
                 ps_quorum_break(self, rc);
+            }
+        } else if (self->unwanted != 0) {
+            uint64_t to = self->unwanted;
+
+            self->unwanted = 0;
+            if (ps_quorum_snapshot_sent(self->quorum, ps_now_ms(), to, NULL, self->err) != PSD_OK) {
+                ps_quorum_break(self, PSD_NOMEM);
             }
         } else if (self->op != 0 && self->room_ms == 0 && !ps_quorum_thread_is_broken(self)) {
             flush(self);
@@ -297,8 +306,11 @@ static void take_message(ps_quorum_thread_t *self, ps_bytes_t bytes)
         take_node_message(self, bytes);
         return;
     }
+    if (ps_quorum_message_kind(bytes) == PS_QUORUM_SNAPSHOT && !self->coming_whole) {
+        return; /* the database did not arrive: it is sent again */
+    }
     rc = ps_quorum_receive(self->quorum, ps_now_ms(), bytes, self->err);
-    if (rc == PSD_NOMEM || rc == PSD_DAMAGED) {
+    if (rc == PSD_NOMEM) {
         ps_quorum_break(self, rc);
     } else if (rc != PSD_OK) {
         ps_log(PS_LOG_DEBUG, "member_message_refused", "status=%s reason=\"%s\"",
@@ -356,7 +368,9 @@ static void take_order(ps_quorum_thread_t *self)
     switch (order->kind) {
     case PS_ORDER_PROPOSE:
         order->status =
-            ps_quorum_propose(self->quorum, now_ms, order->command, &order->index, order->err);
+            ps_quorum_term(self->quorum) == order->term
+                ? ps_quorum_propose(self->quorum, now_ms, order->command, &order->index, order->err)
+                : psd_error_set(order->err, PSD_DENIED, "its term is over");
         break;
     case PS_ORDER_CHANGE:
         order->status =
@@ -368,7 +382,6 @@ static void take_order(ps_quorum_thread_t *self)
         order->status = ps_quorum_transfer(self->quorum, now_ms, order->member, order->err);
         break;
     }
-    order->term = ps_quorum_term(self->quorum);
     order->done = true;
     self->order = NULL;
     (void)pthread_cond_broadcast(&self->moved);
@@ -397,8 +410,11 @@ static void turn(ps_quorum_thread_t *self)
         }
     }
     if (!self->installs) {
+        carry_out(self);
         try_room(self, now_ms);
+        carry_out(self);
         ps_quorum_go_on_sending(self, now_ms);
+        carry_out(self);
         cut_log(self, now_ms);
     }
     carry_out(self);

@@ -14,7 +14,8 @@
 #include "transport/threads/clock.h"
 
 #define LOG_DIR "registry-log"
-#define COMMIT_MS 1000 /* for a majority to agree */
+#define COMMAND_BYTES_MAX (8 << 20) /* fits a message between members */
+#define COMMIT_MS 1000              /* for a majority to agree */
 
 struct ps_replica {
     char *dir; /* owned */
@@ -23,6 +24,9 @@ struct ps_replica {
     ps_registry_db_t *db;
     ps_quorum_thread_t *thread;
     ps_quorum_view_t view; /* the last one */
+    uint64_t led_term;     /* in which this node leads; 0: it does not */
+    bool is_begun;         /* it is a member from here on, with a thread or none yet */
+    bool is_late;          /* what is committed could not be stored */
 };
 
 uint64_t ps_unix_ms(void)
@@ -155,13 +159,13 @@ static void meet_all(ps_replica_t *self, const ps_quorum_members_t *members)
 }
 
 static psd_status_t start_thread(ps_replica_t *self, const ps_replica_net_t *net,
-                                 const ps_quorum_snapshot_t *snapshot, const ps_id_t *token,
-                                 psd_error_t *err)
+                                 const ps_quorum_snapshot_t *snapshot, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t dir = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     ps_quorum_thread_args_t args = {.node = net->node,
                                     .host = net->host,
+                                    .advertise = net->advertise,
                                     .cluster = net->cluster,
                                     .incarnation = net->incarnation,
                                     .snapshot = snapshot,
@@ -177,9 +181,6 @@ static psd_status_t start_thread(ps_replica_t *self, const ps_replica_net_t *net
     }
     args.dir = (const char *)dir.data;
     args.path = (const char *)path.data;
-    if (token != NULL) {
-        args.token = *token;
-    }
     rc = ps_quorum_thread_start(&args, &self->thread, err);
     if (rc == PSD_OK && snapshot != NULL) {
         meet_all(self, &snapshot->members);
@@ -188,14 +189,14 @@ static psd_status_t start_thread(ps_replica_t *self, const ps_replica_net_t *net
 }
 
 /* An empty log, as of that term. */
-static psd_status_t make_log(ps_replica_t *self, const ps_id_t *cluster, const ps_id_t *lineage,
+static psd_status_t make_log(const char *data_dir, const ps_id_t *cluster, const ps_id_t *lineage,
                              uint64_t member, uint64_t first, uint64_t term, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t dir = {0};
     PSD_AUTO(ps_registry_log_close) ps_registry_log_t *log = NULL;
     ps_registry_log_args_t args = {
         .disk = ps_disk_real(), .cluster = *cluster, .member = member, .segment_bytes = 1};
-    psd_status_t rc = log_dir(self->dir, &dir, err);
+    psd_status_t rc = log_dir(data_dir, &dir, err);
 
     args.dir = (const char *)dir.data;
     if (rc == PSD_OK) {
@@ -219,8 +220,7 @@ static psd_status_t new_member(uint64_t *ret_member, psd_error_t *err)
  * was not made before psd ended. */
 static bool lacks_log(const ps_replica_t *self, const ps_quorum_snapshot_t *snapshot)
 {
-    return snapshot->members.n == 1 && snapshot->members_index == snapshot->index &&
-           !ps_replica_has_log(self->dir);
+    return snapshot->members.n == 1 && !ps_replica_has_log(self->dir);
 }
 
 psd_status_t ps_replica_start(ps_replica_t *self, const ps_replica_net_t *net, psd_error_t *err)
@@ -229,12 +229,11 @@ psd_status_t ps_replica_start(ps_replica_t *self, const ps_replica_net_t *net, p
     psd_status_t rc = snapshot_of(self->db, &snapshot, err);
 
     if (rc == PSD_OK && lacks_log(self, &snapshot)) {
-        rc = make_log(self, &net->cluster, ps_registry_lineage(self->registry),
+        rc = make_log(self->dir, &net->cluster, ps_registry_lineage(self->registry),
                       snapshot.members.at[0].id, snapshot.index + 1, snapshot.term, err);
     }
-    return rc == PSD_OK
-               ? start_thread(self, net, snapshot.members.n == 0 ? NULL : &snapshot, NULL, err)
-               : rc;
+    return rc == PSD_OK ? start_thread(self, net, snapshot.members.n == 0 ? NULL : &snapshot, err)
+                        : rc;
 }
 
 bool ps_replica_is_member(const ps_replica_t *self)
@@ -244,45 +243,56 @@ bool ps_replica_is_member(const ps_replica_t *self)
     return snapshot_of(self->db, &snapshot, NULL) == PSD_OK && snapshot.members.n > 0;
 }
 
-/* Its state so far is of the first term. */
+/* Its state so far is of a term before all others. */
 psd_status_t ps_replica_begin(ps_replica_t *self, const ps_replica_net_t *net, psd_error_t *err)
 {
-    const ps_applied_t applied = {.index = ps_registry_db_applied(self->db).index + 1, .term = 1};
+    const ps_applied_t before = ps_registry_db_applied(self->db);
+    const ps_applied_t applied = {.index = before.index + 1, .term = before.term + 1};
     ps_quorum_members_t members = {.n = 1};
     psd_status_t rc = new_member(&members.at[0].id, err);
 
     members.at[0].role = PS_QUORUM_VOTER;
     (void)snprintf(members.at[0].node, sizeof members.at[0].node, "%s", net->node);
     if (rc == PSD_OK && !ps_replica_is_member(self)) {
+        self->is_begun = true;
         rc = store_members(self->db, &members, applied.index, applied, err);
     }
-    return rc == PSD_OK ? ps_replica_start(self, net, err) : rc;
+    if (rc == PSD_OK) {
+        rc = ps_replica_start(self, net, err);
+    }
+    if (rc == PSD_OK) { /* it alone votes, and leads at once */
+        ps_quorum_thread_look(self->thread, &self->view);
+        self->led_term = self->view.term;
+    }
+    return rc;
 }
 
-psd_status_t ps_replica_join(ps_replica_t *self, const ps_replica_net_t *net,
-                             const ps_node_message_t *invite, psd_error_t *err)
+psd_status_t ps_replica_prepare(const char *dir, const ps_node_message_t *invite, psd_error_t *err)
 {
     uint64_t member = 0;
     psd_status_t rc = new_member(&member, err);
 
-    if (rc == PSD_OK) {
-        rc = make_log(self, &net->cluster, &invite->lineage, member, 1, 0, err);
-    }
-    if (rc == PSD_OK) {
-        rc = start_thread(self, net, NULL, &invite->token, err);
-    }
-    if (rc == PSD_OK) {
+    return rc == PSD_OK ? make_log(dir, &invite->cluster, &invite->lineage, member, 1, 0, err) : rc;
+}
+
+void ps_replica_accept(ps_replica_t *self, const ps_node_message_t *invite)
+{
+    if (self->thread != NULL && !ps_replica_has_members(self)) {
+        ps_quorum_thread_repeat(self->thread, &invite->token);
         ps_quorum_thread_meet(self->thread, invite->member, "", invite->node.control);
     }
-    return rc;
 }
 
 void ps_replica_hear(ps_replica_t *self, ps_bytes_t bytes)
 {
     PSD_AUTO(ps_node_message_done) ps_node_message_t message = {0};
+    ps_id_t cluster = {{0}};
 
     if (self->thread != NULL && ps_node_message_decode(bytes, &message, NULL) == PSD_OK &&
-        message.kind == PS_NODE_MEMBER) {
+        message.kind == PS_NODE_MEMBER &&
+        ps_quorum_members_find(&self->view.members, message.member) != NULL &&
+        ps_registry_cluster(self->registry, &cluster) != NULL &&
+        ps_id_equal(&cluster, &message.cluster)) {
         ps_quorum_thread_meet(self->thread, message.member, "", message.node.control);
     }
 }
@@ -320,10 +330,26 @@ const char *ps_replica_role(const ps_replica_t *self, const char *node)
     return "";
 }
 
+bool ps_replica_has_members(const ps_replica_t *self)
+{
+    return self->view.members.n > 0;
+}
+
+void ps_replica_lead(ps_replica_t *self, uint64_t term)
+{
+    self->led_term = term;
+}
+
+uint64_t ps_replica_led_term(const ps_replica_t *self)
+{
+    return self->led_term;
+}
+
 bool ps_replica_may_answer(const ps_replica_t *self)
 {
     return self->thread == NULL ||
-           ps_quorum_thread_majority_ms(self->thread) + PS_QUORUM_FRESH_MS >= ps_now_ms();
+           (!self->is_late &&
+            ps_quorum_thread_majority_ms(self->thread) + PS_QUORUM_FRESH_MS >= ps_now_ms());
 }
 
 /* ---- commands ---- */
@@ -412,6 +438,43 @@ static psd_status_t apply_all(ps_replica_t *self, psd_error_t *err)
     return rc;
 }
 
+/* The database cannot take what is committed, for now: another member is to lead,
+ * and it is tried again. */
+static void be_late(ps_replica_t *self, psd_status_t rc, psd_error_t *err)
+{
+    char quoted[512];
+
+    if (!self->is_late) {
+        ps_log(PS_LOG_ERROR, "registry_not_stored", "status=%s reason=%s hint=\"retrying\"",
+               psd_status_name(rc), ps_log_quote(psd_error_text(err), quoted, sizeof quoted));
+    }
+    self->is_late = true;
+    psd_error_clear(err);
+    /* Where there is no other, it leads on, and answers nobody. */
+    (void)!ps_quorum_thread_transfer(self->thread, 0, NULL);
+}
+
+static bool passes(psd_status_t rc)
+{
+    return rc == PSD_IO || rc == PSD_LIMIT || rc == PSD_NOMEM;
+}
+
+static psd_status_t catch_up(ps_replica_t *self, psd_error_t *err)
+{
+    psd_status_t rc = apply_all(self, err);
+
+    if (passes(rc)) {
+        be_late(self, rc, err);
+        return PSD_OK;
+    }
+    if (rc == PSD_OK && self->is_late) {
+        self->is_late = false;
+        ps_log(PS_LOG_INFO, "registry_stored", "index=%" PRIu64,
+               ps_registry_db_applied(self->db).index);
+    }
+    return rc;
+}
+
 static psd_status_t propose(ps_replica_t *self, const ps_command_t *command, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
@@ -425,12 +488,23 @@ static psd_status_t propose(ps_replica_t *self, const ps_command_t *command, psd
     if (!ps_command_encode(command, &bytes)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a command");
     }
-    rc = ps_quorum_thread_propose(
-        self->thread, (ps_bytes_t){.data = bytes.data, .size = bytes.size}, COMMIT_MS, &index, err);
+    if (bytes.size > COMMAND_BYTES_MAX) {
+        return psd_error_set(err, PSD_LIMIT, "a change of %zu bytes; allowed: %d", bytes.size,
+                             COMMAND_BYTES_MAX);
+    }
+    rc = ps_quorum_thread_propose(self->thread, self->led_term,
+                                  (ps_bytes_t){.data = bytes.data, .size = bytes.size}, COMMIT_MS,
+                                  &index, err);
     if (rc == PSD_DEADLINE) {
+        self->led_term = 0;
         rc = psd_error_wrap(err, PSD_NOT_LEADER, "%s", "ask again");
     }
-    return rc == PSD_OK ? apply_all(self, err) : rc;
+    if (rc == PSD_OK) {
+        rc = catch_up(self, err);
+    }
+    return rc == PSD_OK && self->is_late
+               ? psd_error_set(err, PSD_NOT_LEADER, "this node's part of the registry has no room")
+               : rc;
 }
 
 psd_status_t ps_replica_commit(ps_replica_t *self, const ps_command_t *command,
@@ -441,8 +515,13 @@ psd_status_t ps_replica_commit(ps_replica_t *self, const ps_command_t *command,
     if (command->kind == 0) {
         return PSD_OK;
     }
-    rc = self->thread == NULL ? store(self, command, ps_registry_db_next(self->db), err)
-                              : propose(self, command, err);
+    if (self->thread != NULL) {
+        rc = propose(self, command, err);
+    } else if (self->is_begun) {
+        rc = psd_error_set(err, PSD_IO, "the registry's log is not made yet");
+    } else {
+        rc = store(self, command, ps_registry_db_next(self->db), err);
+    }
     if (rc == PSD_OK) {
         log_command(command, level);
     }
@@ -506,7 +585,11 @@ psd_status_t ps_replica_take(ps_replica_t *self, ps_quorum_view_t *ret_view, psd
         rc = install(self, err);
     }
     if (rc == PSD_OK) {
-        rc = apply_all(self, err);
+        rc = catch_up(self, err);
+    }
+    if (self->is_late) {
+        ret_view->state = PS_QUORUM_FOLLOWER;
+        return rc;
     }
     if (rc == PSD_OK && ret_view->wants_database) {
         rc = send_database(self, err);

@@ -42,7 +42,8 @@ ps_registry_db_t *ps_replica_db(const ps_replica_t *self);
 /* How this node speaks with other members; borrowed during the call, but turns. */
 typedef struct ps_replica_net {
     const char *node;
-    const char *host; /* of the port for members; "": ipc alone, in run_dir */
+    const char *host;      /* of the port for members; "": ipc alone, in run_dir */
+    const char *advertise; /* the host that others connect to; "": that one */
     const char *run_dir;
     ps_id_t cluster;
     uint64_t incarnation;
@@ -62,10 +63,12 @@ PSD_MUST_CHECK psd_status_t ps_replica_start(ps_replica_t *self, const ps_replic
  * begins after its state. It leads at once. */
 PSD_MUST_CHECK psd_status_t ps_replica_begin(ps_replica_t *self, const ps_replica_net_t *net,
                                              psd_error_t *err);
-/* Without a database yet: makes an empty log for an invited member, and starts
- * it. */
-PSD_MUST_CHECK psd_status_t ps_replica_join(ps_replica_t *self, const ps_replica_net_t *net,
-                                            const ps_node_message_t *invite, psd_error_t *err);
+/* Makes an empty log for an invited member in a data directory without one, before
+ * its database is. */
+PSD_MUST_CHECK psd_status_t ps_replica_prepare(const char *dir, const ps_node_message_t *invite,
+                                               psd_error_t *err);
+/* A member without a state speaks to the one that invited it. */
+void ps_replica_accept(ps_replica_t *self, const ps_node_message_t *invite);
 /* NULL: this registry is alone. */
 ps_quorum_thread_t *ps_replica_thread(const ps_replica_t *self);
 
@@ -90,6 +93,14 @@ size_t ps_replica_seats(const ps_replica_t *self, ps_seat_t ret_seats[PS_SEATS_M
 /* "leader", "voter", "stand-by"; "": that node has no part of the registry, or the
  * registry is alone. */
 const char *ps_replica_role(const ps_replica_t *self, const char *node);
+/* Some node has the registry beside this one, as far as this member knows. */
+bool ps_replica_has_members(const ps_replica_t *self);
+/* From here on this node leads in that term, whose entries before are applied; 0:
+ * it does not. */
+void ps_replica_lead(ps_replica_t *self, uint64_t term);
+/* The term in which it leads; 0: it does not, or it is unknown what became of a
+ * command: it has to begin again. */
+uint64_t ps_replica_led_term(const ps_replica_t *self);
 /* Whether what this member has is the newest: it is alone, or a majority has just
  * agreed that it leads. */
 bool ps_replica_may_answer(const ps_replica_t *self);

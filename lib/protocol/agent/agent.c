@@ -32,6 +32,7 @@ struct ps_agent {
     uint64_t announce_serial; /* of the last announcement */
     uint64_t max_epoch;       /* the greatest that the registry sent */
     uint64_t heard_ms;
+    uint64_t moved_ms; /* to the registry that it speaks to */
     uint64_t beat_ms;  /* when the next beat is due */
     bool is_announced; /* the registry has answered that */
     bool is_heard;
@@ -321,9 +322,9 @@ void ps_agent_move(ps_agent_t *self, uint64_t heartbeat_ms, uint64_t now_ms)
     owe_no_answers(self);
     self->is.heartbeat_ms = heartbeat_ms;
     self->is_announced = false;
-    self->is_heard = true;
+    self->is_heard = self->is_heard || heartbeat_ms == 0;
     self->is_elsewhere = false;
-    self->heard_ms = now_ms;
+    self->moved_ms = now_ms;
     self->beat_ms = now_ms;
     ps_sizes_forget(&self->sizes);
 }
@@ -764,11 +765,13 @@ void ps_agent_take(ps_agent_t *self, ps_bytes_t bytes, uint64_t now_ms)
     PSD_AUTO(ps_node_message_done) ps_node_message_t message = {0};
     psd_status_t rc = ps_node_message_decode(bytes, &message, self->err);
 
-    if (rc == PSD_OK && message.term < self->term) {
-        return; /* of one that has led before */
+    if (rc == PSD_OK && ps_id_equal(&message.cluster, &self->is.cluster)) {
+        if (message.term < self->term) {
+            return; /* of one that has led before */
+        }
+        self->term = message.term;
     }
     hear(self, now_ms);
-    self->term = rc == PSD_OK ? message.term : self->term;
     if (rc != PSD_OK) {
         take_refusal(self, "message of the registry", 0, rc, psd_error_text(self->err), now_ms);
     } else if (message.kind == PS_NODE_HEARD) {
@@ -844,7 +847,9 @@ const char *ps_agent_elsewhere(const ps_agent_t *self)
 
 uint64_t ps_agent_silent_ms(const ps_agent_t *self, uint64_t now_ms)
 {
-    return now_ms < self->heard_ms ? 0 : now_ms - self->heard_ms;
+    uint64_t from_ms = self->heard_ms > self->moved_ms ? self->heard_ms : self->moved_ms;
+
+    return now_ms < from_ms ? 0 : now_ms - from_ms;
 }
 
 bool ps_agent_is_announced(const ps_agent_t *self)

@@ -137,6 +137,7 @@ bool ps_overseer_encode_invite(ps_overseer_t *self, uint64_t incarnation,
     message.serial = head.serial;
     message.cluster = head.cluster;
     message.incarnation = head.incarnation;
+    message.term = head.term;
     return ps_node_message_encode(&message, buffer);
 }
 

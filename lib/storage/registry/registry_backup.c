@@ -231,7 +231,7 @@ static psd_status_t check_all_free(const places_t *places, psd_error_t *err)
 /* Numbers that were assigned after the backup are not assigned again, and
  * members that know what came after it are of another history. */
 static const char advance[] =
-    "UPDATE cluster SET epoch = epoch + 65536, "
+    "UPDATE cluster SET epoch = epoch + 65536, applied_term = applied_term + 65536, "
     "  sessions = sessions + 4294967296, last_table = last_table + 65536, "
     "  last_job = last_job + 65536, lineage = randomblob(16);"
     "DELETE FROM members;"

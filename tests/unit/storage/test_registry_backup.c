@@ -49,6 +49,41 @@ static void assert_refused(ps_bytes_t given, psd_status_t status)
     cr_assert_neq(stat(path, &looked), 0);
 }
 
+/* A database without anything becomes what the backup holds, with the same
+ * numbers, and stays so. */
+Test(registry_backup, a_database_is_replaced_as_it_is)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *from = open_db();
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = NULL;
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *wanted = load_db(from);
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *got = NULL;
+    const ps_applied_t applied = ps_registry_db_applied(from);
+    const ps_bytes_t cut = {backup.data, backup.size - 1};
+
+    (void)snprintf(dir, sizeof dir, "%s", other);
+    db = open_db();
+    cr_assert_eq(ps_registry_db_replace(db, cut, err), PSD_FOREIGN);
+    cr_assert_eq(ps_registry_db_replace(db, bytes(), err), PSD_OK, "%s", psd_error_text(err));
+    cr_assert_eq(ps_registry_db_applied(db).index, applied.index);
+    for (int life = 0; life < 2; life++) {
+        ps_registry_destroy(&got);
+        got = load_db(db);
+        cr_assert_eq(ps_registry_hash(got), ps_registry_hash(wanted));
+        ps_registry_db_close(&db);
+        db = open_db();
+    }
+    /* Again, over what is there, and a command after it. */
+    cr_assert_eq(ps_registry_db_replace(db, bytes(), err), PSD_OK, "%s", psd_error_text(err));
+    ps_registry_destroy(&got);
+    got = load_db(db);
+    {
+        ps_command_t note = ps_registry_plan_note(got, 9, "after it");
+
+        cr_assert_eq(fixture_do(got, PSD_OK, &note, 9, store_in, db, err), PSD_OK);
+    }
+    cr_assert_eq(ps_registry_db_applied(db).index, applied.index + 1);
+}
+
 Test(registry_backup, what_is_restored_goes_on_with_numbers_of_its_own)
 {
     PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = NULL;

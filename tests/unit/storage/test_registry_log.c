@@ -195,6 +195,27 @@ static void make_twelve(kit_t *self, uint64_t seed)
     cr_assert_eq(sim_disk_count(self->sim), 2 + 6);
 }
 
+Test(registry_log, each_start_has_a_higher_number)
+{
+    kit_t kit;
+    uint64_t last = 0;
+
+    kit_begin(&kit, 1, 4096);
+    cr_assert(kit_create(&kit, 1));
+    for (uint64_t term = 1; term <= 4; term++) {
+        uint64_t life = 0;
+
+        cr_assert_eq(ps_registry_log_count_start(kit.log, &life, NULL), PSD_OK);
+        cr_assert_gt(life, last);
+        last = life;
+        cr_assert_eq(kit_set_term(&kit, term, 0), PSD_OK);
+        kit_forget(&kit);
+        again(&kit, true);
+        cr_assert_eq(ps_registry_log_member(kit.log), 77);
+    }
+    kit_end(&kit);
+}
+
 Test(registry_log, a_tail_that_was_cut_never_comes_back)
 {
     for (uint64_t from = 1; from <= 13; from++) {
