@@ -287,8 +287,8 @@ static bool may_be_sign_of_life(ps_bytes_t text)
 {
     static const char *const OPS[] = {"\"op\":\"heartbeat\"", "\"op\":\"node_join\""};
 
-    return memmem(text.data, text.size, OPS[0], strlen(OPS[0])) != NULL ||
-           memmem(text.data, text.size, OPS[1], strlen(OPS[1])) != NULL;
+    return text.size > 0 && (memmem(text.data, text.size, OPS[0], strlen(OPS[0])) != NULL ||
+                             memmem(text.data, text.size, OPS[1], strlen(OPS[1])) != NULL);
 }
 
 /* Neither needs a flush of the disk. */
