@@ -12,8 +12,8 @@
 
 #define TURN_MS 50                            /* of requests before other work gets a turn */
 #define READ_MS 10                            /* of reading before a request gets a turn */
-#define UNSERVED_MAX 4096                     /* requests that wait for their turn … */
-#define UNSERVED_BYTES_MAX ((size_t)16 << 20) /* … with so many bytes */
+#define UNSERVED_MAX 4096                     /* requests that wait for their turn */
+#define UNSERVED_BYTES_MAX ((size_t)16 << 20) /* of all of them */
 #define OP_BYTES_MAX 64                       /* of an operation's name */
 #define OPS_MAX 64
 

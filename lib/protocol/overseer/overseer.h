@@ -182,8 +182,8 @@ PSD_MUST_CHECK bool ps_overseer_encode_fence(ps_overseer_t *self, uint64_t incar
 /* That node's registry is to be a member. Sent once, as a fence. false: no memory. */
 PSD_MUST_CHECK bool ps_overseer_encode_invite(ps_overseer_t *self, uint64_t incarnation,
                                               const ps_node_message_t *invite, ps_buffer_t *buffer);
-/* The nodes that have the registry, copied; which of them leads. Nodes are told
- * with each answer. */
+/* Sets the members of the registry, which are copied, and its leader. Each
+ * answer to a node carries them. */
 void ps_overseer_set_seats(ps_overseer_t *self, const ps_seat_t *seats, size_t n,
                            const char *leader);
 /* The answer to an announcement, a beat, or a message that is refused. false: no

@@ -154,18 +154,18 @@ static psd_status_t start(ps_quorum_t *self, const ps_quorum_args_t *args, psd_e
 static psd_status_t set_up(ps_quorum_t *self, const ps_quorum_args_t *args, psd_error_t *err)
 {
     ps_quorum_args_t with = *args;
-    ps_quorum_effect_t anew = {.kind = PS_QUORUM_BEGIN};
+    ps_quorum_effect_t begin = {.kind = PS_QUORUM_BEGIN};
 
     if (args->snapshot == NULL) {
         with.first = 1;
     } else if (!has_log(args)) {
         with.first = args->snapshot->index + 1;
         with.n_entries = 0;
-        anew.index = args->snapshot->index;
-        if (!ps_quorum_effects_add_op(&self->effects, &anew)) {
+        begin.index = args->snapshot->index;
+        if (!ps_quorum_effects_add_op(&self->effects, &begin)) {
             return ps_quorum_out_of_memory(self, err);
         }
-        (void)ps_quorum_effects_flushed(&self->effects, anew.op); /* nothing waits for it */
+        (void)ps_quorum_effects_flushed(&self->effects, begin.op); /* nothing waits for it */
     }
     if (!copy_log(self, &with) ||
         raft_init(&self->raft, NULL, NULL, self->member, self->node) != 0) {

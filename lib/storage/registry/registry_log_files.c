@@ -292,7 +292,7 @@ void ps_registry_names_done(ps_registry_names_t *self)
     *self = (ps_registry_names_t){0};
 }
 
-/* A name of ours with .tmp behind it. */
+/* One of our file names, followed by ".tmp". */
 static bool is_stale(const char *name)
 {
     size_t length = strlen(name);
