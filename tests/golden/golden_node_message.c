@@ -6,60 +6,16 @@
  *
  *     PSD_GOLDEN_WRITE=1 PSD_GOLDEN_DIR=tests/golden \
  *         build/tests/golden/golden_node_message
- *
- * Shape: '#' starts a comment; the rest is bytes in hex.
  */
-#include <stdlib.h>
-
+#include "support/golden_file.h"
 #include "support/node_message_sample.h"
 
-#define BYTES_MAX 1024
-#define PATH_SIZE 4096
+#define NAME_SIZE 64
 
-static FILE *open_file(ps_node_message_kind_t kind, const char *mode)
+static const char *file_of(ps_node_message_kind_t kind, char ret_name[NAME_SIZE])
 {
-    const char *dir = getenv("PSD_GOLDEN_DIR");
-    char path[PATH_SIZE];
-    FILE *file = NULL;
-
-    cr_assert_not_null(dir, "PSD_GOLDEN_DIR is not set");
-    (void)snprintf(path, sizeof path, "%s/node_message_%s.hex", dir, ps_node_message_name(kind));
-    file = fopen(path, mode);
-    cr_assert_not_null(file, "cannot open %s", path);
-    return file;
-}
-
-static void write_file(ps_node_message_kind_t kind, const ps_buffer_t *bytes)
-{
-    FILE *file = open_file(kind, "w");
-
-    (void)fprintf(file, "# %s", ps_node_message_name(kind));
-    for (size_t at = 0; at < bytes->size; at++) {
-        (void)fprintf(file, "%s%02x", at % 16 == 0 ? "\n" : " ", (unsigned)bytes->data[at]);
-    }
-    (void)fprintf(file, "\n");
-    cr_assert_eq(fclose(file), 0);
-}
-
-static size_t read_file(ps_node_message_kind_t kind, uint8_t bytes[BYTES_MAX])
-{
-    FILE *file = open_file(kind, "r");
-    char line[256];
-    size_t size = 0;
-
-    while (fgets(line, sizeof line, file) != NULL) {
-        const char *at = line;
-        unsigned byte = 0;
-        int length = 0;
-
-        while (line[0] != '#' && sscanf(at, " %2x%n", &byte, &length) == 1) {
-            cr_assert_lt(size, BYTES_MAX);
-            bytes[size++] = (uint8_t)byte;
-            at += length;
-        }
-    }
-    cr_assert_eq(fclose(file), 0);
-    return size;
+    (void)snprintf(ret_name, NAME_SIZE, "node_message_%s", ps_node_message_name(kind));
+    return ret_name;
 }
 
 Test(golden_node_message, every_kind)
@@ -71,23 +27,19 @@ Test(golden_node_message, every_kind)
         PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
         PSD_AUTO(ps_buffer_done) ps_buffer_t again = {0};
         PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
-        uint8_t golden[BYTES_MAX];
-        size_t size = 0;
+        char name[NAME_SIZE];
+        uint8_t golden[GOLDEN_BYTES_MAX];
+        ps_bytes_t read = {0};
 
         cr_assert(ps_node_message_encode(&sample, &bytes));
-        if (getenv("PSD_GOLDEN_WRITE") != NULL) {
-            write_file(kind, &bytes);
-        }
-        size = read_file(kind, golden);
-        cr_assert_eq(size, bytes.size, "%s is of another size", ps_node_message_name(kind));
-        cr_assert_arr_eq(golden, bytes.data, size, "%s has other bytes",
-                         ps_node_message_name(kind));
-        cr_assert_eq(ps_node_message_decode((ps_bytes_t){golden, size}, &got, err), PSD_OK,
-                     "%s: %s", ps_node_message_name(kind), psd_error_text(err));
+        read = golden_file_check(file_of(kind, name), ps_node_message_name(kind),
+                                 (ps_bytes_t){bytes.data, bytes.size}, golden);
+        cr_assert_eq(ps_node_message_decode(read, &got, err), PSD_OK, "%s: %s",
+                     ps_node_message_name(kind), psd_error_text(err));
         cr_assert_eq(got.kind, kind);
         cr_assert(ps_node_message_encode(&got, &again));
-        cr_assert_eq(again.size, size);
-        cr_assert_arr_eq(again.data, golden, size);
+        cr_assert_eq(again.size, read.size);
+        cr_assert_arr_eq(again.data, golden, read.size);
     }
 }
 
@@ -97,8 +49,9 @@ Test(golden_node_message, fields_come_where_they_belong)
 {
     PSD_AUTO(ps_node_message_done) ps_node_message_t answer = {0};
     PSD_AUTO(ps_node_message_done) ps_node_message_t table = {0};
-    uint8_t golden[BYTES_MAX];
-    size_t size = read_file(PS_NODE_ANSWER, golden);
+    char name[NAME_SIZE];
+    uint8_t golden[GOLDEN_BYTES_MAX];
+    size_t size = golden_file_read(file_of(PS_NODE_ANSWER, name), golden);
 
     cr_assert_eq(ps_node_message_decode((ps_bytes_t){golden, size}, &answer, NULL), PSD_OK);
     cr_assert_eq(answer.serial, 90);
@@ -109,7 +62,7 @@ Test(golden_node_message, fields_come_where_they_belong)
     cr_assert_eq(answer.answers.at[1].lags[0].level_ms, 73);
     cr_assert_str_eq(answer.answers.at[1].waiting[0].reason, "its lease ended");
     cr_assert_eq(answer.answers.at[1].clocks[0].max, 81);
-    size = read_file(PS_NODE_TABLE, golden);
+    size = golden_file_read(file_of(PS_NODE_TABLE, name), golden);
     cr_assert_eq(ps_node_message_decode((ps_bytes_t){golden, size}, &table, NULL), PSD_OK);
     cr_assert_eq(table.table.spec.n_partitions, 2);
     cr_assert_eq(table.places[0].copies.at[1].state, PS_COPY_CATCHING_UP);

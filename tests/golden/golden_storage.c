@@ -6,82 +6,29 @@
  *
  *     PSD_GOLDEN_WRITE=1 PSD_GOLDEN_DIR=tests/golden \
  *         build/tests/golden/golden_storage
- *
- * Shape: '#' starts a comment; the rest is bytes in hex.
  */
 #include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "storage/log/shard_log.h"
 #include "storage/snapshot/snapshot_file.h"
+#include "support/golden_file.h"
 #include "support/record_sample.h"
 #include "support/sim_disk.h"
 
 #define N_STORED 7 /* records of the files, which older psd wrote */
-#define BYTES_MAX 2048
-#define PATH_SIZE 4096
+#define NAME_SIZE 64
 
 static const ps_id_t CLUSTER = {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}};
 static const ps_snapshot_id_t SNAPSHOT = {0x01020304, 5, 41, 6};
 
-static FILE *open_file(const char *name, const char *mode)
-{
-    const char *dir = getenv("PSD_GOLDEN_DIR");
-    char path[PATH_SIZE];
-    FILE *file = NULL;
-
-    cr_assert_not_null(dir, "PSD_GOLDEN_DIR is not set");
-    (void)snprintf(path, sizeof path, "%s/storage_%s.hex", dir, name);
-    file = fopen(path, mode);
-    cr_assert_not_null(file, "cannot open %s", path);
-    return file;
-}
-
-static void write_file(const char *name, ps_bytes_t bytes)
-{
-    FILE *file = open_file(name, "w");
-
-    (void)fprintf(file, "# %s", name);
-    for (size_t at = 0; at < bytes.size; at++) {
-        (void)fprintf(file, "%s%02x", at % 16 == 0 ? "\n" : " ", (unsigned)bytes.data[at]);
-    }
-    (void)fprintf(file, "\n");
-    cr_assert_eq(fclose(file), 0);
-}
-
-static size_t read_file(const char *name, uint8_t bytes[BYTES_MAX])
-{
-    FILE *file = open_file(name, "r");
-    char line[256];
-    size_t size = 0;
-
-    while (fgets(line, sizeof line, file) != NULL) {
-        const char *at = line;
-        unsigned byte = 0;
-        int length = 0;
-
-        while (line[0] != '#' && sscanf(at, " %2x%n", &byte, &length) == 1) {
-            cr_assert_lt(size, BYTES_MAX);
-            bytes[size++] = (uint8_t)byte;
-            at += length;
-        }
-    }
-    cr_assert_eq(fclose(file), 0);
-    return size;
-}
-
 static void check(sim_disk_t *sim, const char *path, const char *name)
 {
-    ps_bytes_t bytes = sim_disk_content(sim, path);
-    uint8_t golden[BYTES_MAX];
+    uint8_t golden[GOLDEN_BYTES_MAX];
+    char whole[NAME_SIZE];
 
-    if (getenv("PSD_GOLDEN_WRITE") != NULL) {
-        write_file(name, bytes);
-    }
-    cr_assert_eq(read_file(name, golden), bytes.size, "%s", name);
-    cr_assert_arr_eq(golden, bytes.data, bytes.size, "%s has other bytes", name);
+    (void)snprintf(whole, sizeof whole, "storage_%s", name);
+    (void)golden_file_check(whole, name, sim_disk_content(sim, path), golden);
 }
 
 static psd_status_t count_record(void *context, const ps_record_t *record, const ps_body_t *body,
