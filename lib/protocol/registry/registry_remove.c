@@ -149,25 +149,52 @@ static psd_status_t check_removal(const ps_registry_t *self, const ps_node_t *no
         node->name, left.n_copies, left.n_last, names, left.n_last);
 }
 
-/* Creates a partition without any heir again, empty. */
-static psd_status_t make_anew(const ps_registry_t *self, ps_loads_t *loads, ps_change_t *change,
-                              psd_error_t *err)
+/* A copy that catches up, on a node that takes copies: it can become whole no
+ * more. false: there is none. */
+static bool choose_unfinished(const ps_registry_t *self, ps_copies_t *copies)
 {
-    ps_copies_t *copies = &change->copies;
+    for (uint32_t i = 0; i < copies->n; i++) {
+        const ps_node_t *node = ps_registry_node_by_incarnation(self, copies->at[i].incarnation);
+
+        if (node != NULL && ps_node_takes(node)) {
+            copies->at[i].leaving = false;
+            ps_copies_set_state(copies, i, PS_COPY_IN_SYNC);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A node without a copy has nothing to throw away; ps_replicas_begin_empty is for
+ * the others. */
+static bool choose_empty(const ps_registry_t *self, ps_loads_t *loads, ps_copies_t *copies)
+{
     size_t node = ps_loads_best(loads, self, copies, PS_COPY_LOAD, 0);
     ps_copy_t copy = {0};
 
     if (node == PS_NO_PLACE) {
+        return choose_unfinished(self, copies);
+    }
+    copy = ps_loads_copy(loads, self, node, PS_COPY_IN_SYNC);
+    ps_loads_add(loads, node, copy.shard, PS_COPY_LOAD);
+    ps_copies_add(copies, &copy);
+    return true;
+}
+
+/* Creates a partition without any heir again, empty. */
+static psd_status_t make_again(const ps_registry_t *self, ps_loads_t *loads, ps_change_t *change,
+                               psd_error_t *err)
+{
+    ps_copies_t *copies = &change->copies;
+
+    if (!choose_empty(self, loads, copies)) {
         return psd_error_set(err, PSD_NODE_HELD,
                              "the last copy of partition %u of table %s would be lost, and no "
                              "other node can take a new one",
                              change->partition,
                              ps_registry_find_table(self, change->table)->spec.name);
     }
-    copy = ps_loads_copy(loads, self, node, PS_COPY_IN_SYNC);
-    ps_loads_add(loads, node, copy.shard, PS_COPY_LOAD);
     copies->fenced = true;
-    ps_copies_add(copies, &copy);
     ps_copies_promote(copies, 0);
     change->rows_lost = true;
     return PSD_OK;
@@ -192,7 +219,7 @@ psd_status_t ps_registry_fill_removal(const ps_registry_t *self, const ps_node_t
             ps_copies_recall(copies); /* it is gone for good: those take over */
         }
         if (ps_copies_n_heirs(copies) == 0) {
-            rc = make_anew(self, &loads, &command->changes[i], err);
+            rc = make_again(self, &loads, &command->changes[i], err);
         }
     }
     return rc;

@@ -225,8 +225,7 @@ bool ps_replicas_begin_empty(ps_step_t *step, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
 
-    if (self->primary || ps_replicas_has_position(partition) ||
-        partition->spec->ack == PS_ACK_DISK) { /* only the operator says so */
+    if (self->primary || ps_replicas_has_position(partition)) {
         return true;
     }
     self->diverged = true;

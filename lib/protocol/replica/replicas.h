@@ -101,8 +101,9 @@ void ps_replicas_begin_anew(ps_step_t *step, ps_partition_t *partition);
  * all the records that it discarded when it started over. */
 bool ps_replicas_has_position(const ps_partition_t *partition);
 /* The map of a table that lost rows makes this copy the primary: if it has
- * reported that it is not whole, it starts empty. false: no memory; the map is
- * applied again later. */
+ * reported that it is not whole, it starts empty. (Of a table that acknowledges at
+ * `disk` the registry promotes such a copy only after a forced removal.) false: no
+ * memory; the map is applied again later. */
 PSD_MUST_CHECK bool ps_replicas_begin_empty(ps_step_t *step, ps_partition_t *partition);
 /* The report to the registry about a copy that counts and makes no progress. A
  * copy that is not in sync starts again only in an epoch in which it does not

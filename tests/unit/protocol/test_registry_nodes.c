@@ -382,6 +382,25 @@ Test(registry_nodes, count_what_was_dropped_as_the_last_where_it_is)
     cr_assert_eq(left.n_last, 1);
 }
 
+/* The only node that is left has a copy that was still catching up: it was passed
+ * over as one that has a copy already, and the removal was refused for ever. */
+Test(registry_nodes, that_only_catch_up_take_over_empty_when_the_last_whole_one_is_removed)
+{
+    const ps_table_t *table = make_copied("w", 1, 2);
+    const ps_copies_t *copies = table->copies;
+
+    cr_assert(say(PS_REPORT_DIVERGED, 1, 2));
+    assert_commits("partition 0 of table w is no longer in sync on node n1: it "
+                   "lags");
+    cr_assert(ps_registry_node_ends(registry, "n2", 3, now_ms));
+    cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
+    do_planned(
+        ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED, true, 1, &command, err));
+    cr_assert(table->rows_lost);
+    cr_assert_eq(copies->n, 1);
+    cr_assert_eq(ps_copies_primary(copies)->incarnation, 2);
+}
+
 /* Who joins a job starts where its clocks are: without the copies that may have
  * them nobody knows. Fenced partitions passed for ones without clocks. */
 Test(registry_nodes, copies_that_may_take_over_have_the_clocks_of_a_job)

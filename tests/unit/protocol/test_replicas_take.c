@@ -232,7 +232,7 @@ Test(replicas_take, what_came_again_is_a_position)
 }
 
 /* Nobody else has anything: it serves, but not the half of it that it has. */
-Test(replicas_take, half_a_copy_begins_empty_where_rows_are_lost)
+static void begin_empty(void)
 {
     follow("5: 2P 1S");
     kit_map(&kit, "6: 2P 1S");
@@ -246,6 +246,18 @@ Test(replicas_take, half_a_copy_begins_empty_where_rows_are_lost)
     cr_assert(kit_recorded(&kit, PS_RECORD_EPOCH));
     kit_fence(&kit, 9);
     cr_assert_eq(kit_report(&kit, PS_REPORT_POSITION)->lsn, 1);
+}
+
+Test(replicas_take, half_a_copy_begins_empty_where_rows_are_lost)
+{
+    begin_empty();
+}
+
+/* Its node is what a forced removal left. */
+Test(replicas_take, half_a_copy_begins_empty_where_the_operator_gave_rows_up)
+{
+    kit.spec.ack = PS_ACK_DISK;
+    begin_empty();
 }
 
 Test(replicas_take, whole_copy_keeps_its_rows_where_others_are_lost)
