@@ -2,11 +2,14 @@
 /* Words become a command, and options get their values by precedence. */
 #include "cli/options/commands.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "cli/options/args_context.h"
+
+#define VERB_SIZE 128
 
 static psd_status_t refuse_word(const char *what, const char *noun, const char *word,
                                 psd_error_t *err)
@@ -39,6 +42,22 @@ static void set_cmd(ps_args_t *self, const ps_cmd_t *cmd)
     }
 }
 
+/* The verb, or one of its two words. */
+static psd_status_t read_verb(ps_args_t *self, const char *word, psd_error_t *err)
+{
+    const char *noun = self->noun->name;
+    char verb[VERB_SIZE];
+
+    (void)snprintf(verb, sizeof verb, "%s%s%s", self->group == NULL ? "" : self->group,
+                   self->group == NULL ? "" : " ", word);
+    set_cmd(self, ps_cmd_find(noun, verb));
+    if (self->cmd == NULL && self->group == NULL && ps_cmd_is_group(noun, word)) {
+        self->group = word;
+        return PSD_OK;
+    }
+    return self->cmd != NULL ? PSD_OK : refuse_word("command", noun, verb, err);
+}
+
 /* A word that is not an option: the noun, its verb, or an argument of the command. */
 static psd_status_t read_word(void *arg, const char *word, bool *ret_rest, psd_error_t *err)
 {
@@ -53,8 +72,7 @@ static psd_status_t read_word(void *arg, const char *word, bool *ret_rest, psd_e
         return PSD_OK;
     }
     if (self->cmd == NULL) {
-        set_cmd(self, ps_cmd_find(self->noun->name, word));
-        return self->cmd != NULL ? PSD_OK : refuse_word("command", self->noun->name, word, err);
+        return read_verb(self, word, err);
     }
     *ret_rest = *ret_rest || (self->cmd->flags & PS_CMD_REST) != 0;
     return add_word(self, word, err);
@@ -96,8 +114,9 @@ static psd_status_t check_words(const ps_args_t *self, psd_error_t *err)
         return psd_error_set(err, PSD_USAGE, "no command given");
     }
     if (cmd == NULL) {
-        return psd_error_set(err, PSD_USAGE, "\"%s\" needs a verb; see \"pscli %s --help\"",
-                             self->noun->name, self->noun->name);
+        return psd_error_set(err, PSD_USAGE, "\"%s%s%s\" needs a verb; see \"pscli %s --help\"",
+                             self->noun->name, self->group == NULL ? "" : " ",
+                             self->group == NULL ? "" : self->group, self->noun->name);
     }
     const char *gap = cmd->verb == NULL ? "" : " ";
     const char *verb = cmd->verb == NULL ? "" : cmd->verb;

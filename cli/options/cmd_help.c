@@ -2,24 +2,33 @@
 /* pscli help, completion and version: the commands that need no psd. */
 #include "cli/options/help.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
+
+#define VERB_SIZE 128
 
 psd_status_t ps_cmd_help(ps_cli_t *cli, psd_error_t *err)
 {
     const ps_args_t *args = &cli->args;
     const ps_noun_t *noun = NULL;
     const ps_cmd_t *cmd = NULL;
+    char verb[VERB_SIZE] = "";
 
+    for (size_t i = 1; i < args->n_words; i++) {
+        size_t used = strlen(verb);
+
+        (void)snprintf(verb + used, sizeof verb - used, "%s%s", i == 1 ? "" : " ", args->words[i]);
+    }
     if (ps_args_given(args, "man")) {
         return ps_man_write(ps_args_text(args, "man"), err);
     }
     if (args->n_words > 0) {
         noun = ps_noun_find(args->words[0]);
-        cmd = ps_cmd_find(args->words[0], args->n_words > 1 ? args->words[1] : NULL);
+        cmd = ps_cmd_find(args->words[0], args->n_words > 1 ? verb : NULL);
         if (noun == NULL || (args->n_words > 1 && cmd == NULL)) {
-            const char *word = args->words[noun == NULL ? 0 : 1];
+            const char *word = noun == NULL ? args->words[0] : verb;
             const char *near = ps_cmd_suggest(noun == NULL ? NULL : noun->name, word);
 
             return psd_error_set(err, PSD_USAGE, "unknown command \"%s\"%s%s%s", word,

@@ -118,6 +118,20 @@ static const ps_cmd_t *find_exact(const char *noun, const char *verb)
     return NULL;
 }
 
+bool ps_cmd_is_group(const char *noun, const char *word)
+{
+    const ps_cmd_t *cmd = NULL;
+    size_t size = strlen(word);
+
+    for (size_t i = 0; (cmd = ps_cmd_at(i)) != NULL; i++) {
+        if (strcmp(cmd->noun, noun) == 0 && cmd->verb != NULL &&
+            strncmp(cmd->verb, word, size) == 0 && cmd->verb[size] == ' ') {
+            return true;
+        }
+    }
+    return false;
+}
+
 const ps_cmd_t *ps_cmd_find(const char *noun, const char *verb)
 {
     const ps_cmd_t *cmd = find_exact(noun, verb);

@@ -34,9 +34,12 @@ extern const ps_cmd_t ps_cmds_bench[];
 
 /* All of them, in the order of help; NULL after the last. */
 const ps_cmd_t *ps_cmd_at(size_t i);
-/* NULL when there is none; verb NULL for a noun that stands alone. "ls" and
- * "rm" stand for list, and for drop or remove. */
+/* NULL when there is none; verb NULL for a noun that stands alone; a verb may be
+ * two words, with a space between them. "ls" and "rm" stand for list, and for
+ * drop or remove. */
 const ps_cmd_t *ps_cmd_find(const char *noun, const char *verb);
+/* True when verbs of that noun begin with this word and have a second one. */
+bool ps_cmd_is_group(const char *noun, const char *word);
 /* The nouns, in the order of help; NULL after the last. */
 const ps_noun_t *ps_noun_at(size_t i);
 const ps_noun_t *ps_noun_find(const char *name);

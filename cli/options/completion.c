@@ -42,13 +42,67 @@ static void write_flags(FILE *file, const ps_opt_t *options)
     }
 }
 
+/* The length of a verb's first word. */
+static size_t first_word(const ps_cmd_t *cmd)
+{
+    return strcspn(cmd->verb, " ");
+}
+
+/* A verb of two words, the first in its noun that begins with its first word. */
+static bool begins_group(const ps_cmd_t *cmd, size_t at)
+{
+    const ps_cmd_t *before = at == 0 ? NULL : ps_cmd_at(at - 1);
+
+    if (cmd->verb == NULL || cmd->verb[first_word(cmd)] == '\0') {
+        return false;
+    }
+    return before == NULL || strcmp(before->noun, cmd->noun) != 0 || before->verb == NULL ||
+           strncmp(before->verb, cmd->verb, first_word(cmd) + 1) != 0;
+}
+
+/* The verbs of a noun; of two words only the first. */
 static void write_verbs(FILE *file, const ps_noun_t *noun)
 {
     const ps_cmd_t *cmd = NULL;
 
     for (size_t i = 0; (cmd = ps_cmd_at(i)) != NULL; i++) {
-        if (strcmp(cmd->noun, noun->name) == 0 && cmd->verb != NULL) {
-            ps_print(file, " %s", cmd->verb);
+        if (strcmp(cmd->noun, noun->name) == 0 && cmd->verb != NULL &&
+            (cmd->verb[first_word(cmd)] == '\0' || begins_group(cmd, i))) {
+            ps_print(file, " %.*s", (int)first_word(cmd), cmd->verb);
+        }
+    }
+}
+
+/* The second words of the verbs that begin as that one. */
+static void write_second_words(FILE *file, const ps_cmd_t *first)
+{
+    const ps_cmd_t *cmd = NULL;
+    size_t size = first_word(first) + 1;
+
+    for (size_t i = 0; (cmd = ps_cmd_at(i)) != NULL; i++) {
+        if (strcmp(cmd->noun, first->noun) == 0 && cmd->verb != NULL &&
+            strncmp(cmd->verb, first->verb, size) == 0) {
+            ps_print(file, " %s", cmd->verb + size);
+        }
+    }
+}
+
+/* For each group of verbs of two words: `begins`, noun and first word, `between`;
+ * then the second words and `ends` or, when that is "", the first word and $word. */
+static void write_groups(FILE *file, const char *begins, const char *between, const char *ends)
+{
+    const ps_cmd_t *cmd = NULL;
+
+    for (size_t i = 0; (cmd = ps_cmd_at(i)) != NULL; i++) {
+        if (!begins_group(cmd, i)) {
+            continue;
+        }
+        ps_print(file, "%s%s %.*s%s", begins, cmd->noun, (int)first_word(cmd), cmd->verb, between);
+        if (ends[0] == '\0') {
+            ps_print(file, "%.*s $word\"\n", (int)first_word(cmd), cmd->verb);
+        } else {
+            write_second_words(file, cmd);
+            ps_print(file, "%s", ends);
         }
     }
 }
@@ -129,8 +183,9 @@ static void write_function(FILE *file)
                    "        -*) ;;\n"
                    "        *)\n"
                    "            if [ -z \"$noun\" ]; then noun=$word\n"
-                   "            elif [ -z \"$verb\" ]; then verb=$word\n"
-                   "            else rest=$word; fi ;;\n"
+                   "            elif [ -z \"$verb\" ]; then verb=$word\n");
+    write_groups(file, "            elif [ \"$noun $verb\" = \"", "\" ]; then verb=\"", "");
+    ps_print(file, "            else rest=$word; fi ;;\n"
                    "        esac\n"
                    "    done\n"
                    "    case $noun in\n"
@@ -148,6 +203,7 @@ static void write_function(FILE *file)
     }
     ps_print(file, "    esac\n"
                    "    case \"$noun${verb:+ $verb}\" in\n");
+    write_groups(file, "    \"", "\") words=\"", "\" ;;\n");
     for (size_t i = 0; (cmd = ps_cmd_at(i)) != NULL; i++) {
         write_bash_cmd(file, cmd);
     }
@@ -187,7 +243,9 @@ void ps_completion_zsh(FILE *file)
                    "    for word in ${words[2,CURRENT-1]}; do\n"
                    "        [[ $word == -* ]] && continue\n"
                    "        if [[ -z $noun ]]; then noun=$word\n"
-                   "        elif [[ -z $verb ]]; then verb=$word; fi\n"
+                   "        elif [[ -z $verb ]]; then verb=$word\n");
+    write_groups(file, "        elif [[ \"$noun $verb\" == \"", "\" ]]; then verb=\"", "");
+    ps_print(file, "        fi\n"
                    "    done\n"
                    "    flags=(");
     write_flags(file, ps_opts_global);
@@ -204,6 +262,7 @@ void ps_completion_zsh(FILE *file)
         }
     }
     ps_print(file, "    esac\n    case \"$noun${verb:+ $verb}\" in\n");
+    write_groups(file, "    '", "') words_=(", ") ;;\n");
     for (size_t i = 0; (cmd = ps_cmd_at(i)) != NULL; i++) {
         ps_print(file, "    '%s%s%s') flags+=(", cmd->noun, cmd->verb == NULL ? "" : " ",
                  cmd->verb == NULL ? "" : cmd->verb);
@@ -260,14 +319,50 @@ static void write_fish_options(FILE *file, const char *condition, const ps_opt_t
     }
 }
 
-static void write_fish_cmd(FILE *file, const ps_cmd_t *cmd)
+/* Of a verb of two words. */
+static void write_fish_second(FILE *file, const ps_cmd_t *cmd, char *condition, size_t size)
 {
-    char condition[160];
+    const char *second = cmd->verb + first_word(cmd) + 1;
+
+    ps_print(file,
+             "complete -c pscli -f -n '__fish_seen_subcommand_from %s; and "
+             "__fish_seen_subcommand_from %.*s; and not __fish_seen_subcommand_from",
+             cmd->noun, (int)first_word(cmd), cmd->verb);
+    write_second_words(file, cmd);
+    ps_print(file, "' -a %s -d ", second);
+    write_fish_text(file, cmd->summary);
+    (void)putc('\n', file);
+    (void)snprintf(condition, size,
+                   "__fish_seen_subcommand_from %s; and __fish_seen_subcommand_from %.*s; and "
+                   "__fish_seen_subcommand_from %s",
+                   cmd->noun, (int)first_word(cmd), cmd->verb, second);
+}
+
+/* The first word of a group of verbs. */
+static void write_fish_group(FILE *file, const ps_cmd_t *cmd)
+{
+    ps_print(file,
+             "complete -c pscli -f -n '__fish_seen_subcommand_from %s; and "
+             "not __fish_seen_subcommand_from",
+             cmd->noun);
+    write_verbs(file, ps_noun_find(cmd->noun));
+    ps_print(file, "' -a %.*s\n", (int)first_word(cmd), cmd->verb);
+}
+
+static void write_fish_cmd(FILE *file, const ps_cmd_t *cmd, size_t at)
+{
+    char condition[240];
+    bool has_second = cmd->verb != NULL && cmd->verb[first_word(cmd)] != '\0';
 
     (void)snprintf(condition, sizeof condition, "__fish_seen_subcommand_from %s%s%s", cmd->noun,
                    cmd->verb == NULL ? "" : "; and __fish_seen_subcommand_from ",
                    cmd->verb == NULL ? "" : cmd->verb);
-    if (cmd->verb != NULL) {
+    if (begins_group(cmd, at)) {
+        write_fish_group(file, cmd);
+    }
+    if (has_second) {
+        write_fish_second(file, cmd, condition, sizeof condition);
+    } else if (cmd->verb != NULL) {
         ps_print(file,
                  "complete -c pscli -f -n '__fish_seen_subcommand_from %s; and "
                  "not __fish_seen_subcommand_from",
@@ -297,6 +392,6 @@ void ps_completion_fish(FILE *file)
     }
     write_fish_options(file, "", ps_opts_global);
     for (size_t i = 0; (cmd = ps_cmd_at(i)) != NULL; i++) {
-        write_fish_cmd(file, cmd);
+        write_fish_cmd(file, cmd, i);
     }
 }

@@ -95,6 +95,21 @@ static void write_cmd(FILE *file, const ps_cmd_t *cmd)
                    "--timeout.\n");
 }
 
+/* Of the column of verbs. */
+static int verb_width(const ps_noun_t *noun)
+{
+    const ps_cmd_t *cmd = NULL;
+    size_t width = 12;
+
+    for (size_t i = 0; (cmd = ps_cmd_at(i)) != NULL; i++) {
+        if (strcmp(cmd->noun, noun->name) == 0 && cmd->verb != NULL &&
+            strlen(cmd->verb) + 2 > width) {
+            width = strlen(cmd->verb) + 2;
+        }
+    }
+    return (int)width;
+}
+
 static void write_noun(FILE *file, const ps_noun_t *noun)
 {
     const ps_cmd_t *cmd = NULL;
@@ -109,7 +124,7 @@ static void write_noun(FILE *file, const ps_noun_t *noun)
     ps_print(file, "\nUsage: pscli %s VERB ...\n\nVerbs:\n", noun->name);
     for (size_t i = 0; (cmd = ps_cmd_at(i)) != NULL; i++) {
         if (strcmp(cmd->noun, noun->name) == 0) {
-            ps_print(file, "  %-12s%s\n", cmd->verb, cmd->summary);
+            ps_print(file, "  %-*s%s\n", verb_width(noun), cmd->verb, cmd->summary);
         }
     }
     ps_print(file, "\n\"pscli %s VERB --help\" shows the options of one.\n", noun->name);

@@ -16,6 +16,7 @@
 
 typedef struct ps_args {
     const ps_noun_t *noun; /* NULL: none named */
+    const char *group;     /* the first word of a verb of two; else NULL. Borrowed from argv */
     const ps_cmd_t *cmd;   /* NULL: no command, or a noun that needs a verb */
     bool help;
     bool version;
