@@ -45,6 +45,7 @@ const ps_control_row_t ps_control_ops[] = {
     {"node_remove", ps_control_node_remove, false, true, PS_ASK_NONE},
     {"cluster_rebalance", ps_control_cluster_rebalance, false, false, PS_ASK_INSPECT},
     {"cluster_repair", ps_control_cluster_repair, false, false, PS_ASK_INSPECT},
+    {"registry_list", ps_control_registry_list, true, false, PS_ASK_NONE},
     {"node_join", ps_control_node_join, true, false, PS_ASK_NONE},
     {"node_announce", ps_control_node_old, true, false, PS_ASK_NONE},
     {"node_beat", ps_control_node_old, true, false, PS_ASK_NONE},

@@ -15,12 +15,13 @@ _pscli() {
         *)
             if [ -z "$noun" ]; then noun=$word
             elif [ -z "$verb" ]; then verb=$word
+            elif [ "$noun $verb" = "cluster registry" ]; then verb="registry $word"
             else rest=$word; fi ;;
         esac
     done
     case $noun in
     "") words=" cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help version" ;;
-    cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore" ;;
+    cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore registry" ;;
     node) [ -z "$verb" ] && words=" list inspect drain remove" ;;
     table) [ -z "$verb" ] && words=" create list inspect drop ack export import" ;;
     checkpoint) [ -z "$verb" ] && words=" create list inspect verify restore resume drop" ;;
@@ -40,6 +41,7 @@ _pscli() {
     version) rest=$verb; verb="" ;;
     esac
     case "$noun${verb:+ $verb}" in
+    "cluster registry") words=" list" ;;
     "cluster status")
         ;;
     "cluster events")
@@ -60,6 +62,8 @@ _pscli() {
         flags+=" --from --data-dir"
         case $previous in
         esac
+        ;;
+    "cluster registry list")
         ;;
     "node list")
         ;;

@@ -7,12 +7,14 @@ _pscli() {
     for word in ${words[2,CURRENT-1]}; do
         [[ $word == -* ]] && continue
         if [[ -z $noun ]]; then noun=$word
-        elif [[ -z $verb ]]; then verb=$word; fi
+        elif [[ -z $verb ]]; then verb=$word
+        elif [[ "$noun $verb" == "cluster registry" ]]; then verb="registry $word"
+        fi
     done
     flags=( --endpoint --context --output --timeout --wait --watch --yes --dry-run --quiet --verbose --big-as-text --no-color --help --version)
     case $noun in
     '') words_=( cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help version) ;;
-    cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore) ;;
+    cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore registry) ;;
     node) [[ -z $verb ]] && words_=( list inspect drain remove) ;;
     table) [[ -z $verb ]] && words_=( create list inspect drop ack export import) ;;
     checkpoint) [[ -z $verb ]] && words_=( create list inspect verify restore resume drop) ;;
@@ -32,12 +34,14 @@ _pscli() {
     version) verb="" ;;
     esac
     case "$noun${verb:+ $verb}" in
+    'cluster registry') words_=( list) ;;
     'cluster status') flags+=() ;;
     'cluster events') flags+=( --last) ;;
     'cluster rebalance') flags+=() ;;
     'cluster repair') flags+=() ;;
     'cluster backup') flags+=( --to) ;;
     'cluster restore') flags+=( --from --data-dir) ;;
+    'cluster registry list') flags+=() ;;
     'node list') flags+=() ;;
     'node inspect') flags+=(); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
     'node drain') flags+=( --no-wait --stay); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;

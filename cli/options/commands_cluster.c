@@ -48,6 +48,11 @@ static const ps_opt_t RESTORE_OPTIONS[] = {
      .help = "data directory of the registry's node; must have no registry. Required"},
     {.name = NULL}};
 
+static const ps_example_t REGISTRY_LIST_EXAMPLES[] = {
+    {"pscli cluster registry list", "which nodes have the registry, and who leads"},
+    {"pscli cluster registry list -o json", "the same for a script; .stale: no leader said it"},
+    {NULL, NULL}};
+
 static const ps_example_t NODE_LIST_EXAMPLES[] = {
     {"pscli node list", "every node, its state and what it holds"},
     {"pscli node list -o name", "only the names, one a line"},
@@ -171,6 +176,19 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .examples = RESTORE_EXAMPLES,
      .options = RESTORE_OPTIONS,
      .run = ps_cmd_cluster_restore},
+    {.noun = "cluster",
+     .verb = "registry list",
+     .arguments = "",
+     .summary = "list the nodes that have the registry",
+     .details =
+         "Any node that has a part of the registry answers, also while none leads: then the answer "
+         "is stale, as that node sees it. LAST is the end of a node's log, LAG what it lacks of "
+         "the leader's; only the leader knows them of other nodes, and each node alone knows what "
+         "it has APPLIED. HEARD is the time since the node was last heard; after two seconds it "
+         "is silent.",
+     .examples = REGISTRY_LIST_EXAMPLES,
+     .flags = PS_CMD_WATCH,
+     .run = ps_cmd_registry_list},
     {.noun = "node",
      .verb = "list",
      .arguments = "",

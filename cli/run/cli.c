@@ -94,8 +94,7 @@ void ps_json_unref(json_t **value_p)
     *value_p = NULL;
 }
 
-/* Takes out what only the protocol needs. */
-static void strip_reply(json_t *reply)
+void ps_json_strip(json_t *reply)
 {
     static const char *const KEYS[] = {"v", "id", "op", "status", "session", "schema_version"};
 
@@ -118,7 +117,7 @@ static psd_status_t read_reply(ps_cli_t *self, const char *text, psd_status_t st
     if (!json_is_object(reply)) {
         return psd_error_set(err, PSD_PROTO, "the node's answer is not JSON");
     }
-    strip_reply(reply);
+    ps_json_strip(reply);
     *ret_reply = reply;
     reply = NULL;
     return PSD_OK;

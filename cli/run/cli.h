@@ -71,6 +71,8 @@ PSD_MUST_CHECK psd_status_t ps_cli_ask(ps_cli_t *self, const json_t *request, js
                                        psd_error_t *err);
 /* Cleanup form for PSD_AUTO. */
 void ps_json_unref(json_t **value_p);
+/* Takes out of a reply what only the protocol needs. */
+void ps_json_strip(json_t *reply);
 /* The member of an object, down a path with dots; NULL when there is none. */
 json_t *ps_json_at(const json_t *object, const char *path);
 /* A member's text or number; "" / 0 when it is missing or of another kind.

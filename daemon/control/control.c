@@ -214,6 +214,15 @@ static void settle(ps_control_t *self, ps_control_request_t *request, psd_status
     psd_error_clear(self->err);
 }
 
+/* A question that every member may answer, whether it leads or not. */
+static bool is_for_any(const ps_control_request_t *request)
+{
+    const char *op = NULL;
+
+    return ps_doc_get_text(request->doc, "op", OP_BYTES_MAX, &op, NULL) == PSD_OK &&
+           strcmp(op, "registry_list") == 0;
+}
+
 static void serve(ps_control_t *self, ps_control_request_t *request)
 {
     psd_status_t rc = PSD_OK;
@@ -223,7 +232,7 @@ static void serve(ps_control_t *self, ps_control_request_t *request)
                           &request->doc, self->err);
         ps_buffer_done(&request->text);
     }
-    if (rc == PSD_OK && !ps_replica_may_answer(self->is.replica)) {
+    if (rc == PSD_OK && !is_for_any(request) && !ps_replica_may_answer(self->is.replica)) {
         rc = psd_error_set(self->err, PSD_NOT_LEADER,
                            "this node has the registry, and does not know whether it still leads");
     }

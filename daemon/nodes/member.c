@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "daemon/nodes/member_inner.h"
 #include "daemon/nodes/tasks.h"
+#include "daemon/quorum/replica_list.h"
 #include "wire/messages/doc.h"
 
 #define BATCH 256
@@ -18,6 +19,7 @@
 #define SEARCH_BEATS 2 /* … and in heartbeats */
 #define WORD_MS 3000   /* for the registry's decision about damage */
 #define LOOK_MS 50
+#define OP_BYTES_MAX 64
 
 void ps_member_destroy(ps_member_t **self_p)
 {
@@ -434,6 +436,31 @@ static void refuse(ps_member_t *self, const ps_replica_t *replica, uint64_t conn
     }
 }
 
+/* Answers a question that every member may answer. false: it is another one, or
+ * this node has no part of the registry. */
+static bool answer(ps_member_t *self, const ps_replica_t *replica, uint64_t conn, uint64_t id,
+                   const ps_doc_t *request)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
+    PSD_AUTO(ps_buffer_done) ps_buffer_t out = {0};
+    const char *op = NULL;
+
+    if (request == NULL || replica == NULL || !ps_replica_has_members(replica) ||
+        ps_doc_get_text(request, "op", OP_BYTES_MAX, &op, NULL) != PSD_OK ||
+        strcmp(op, "registry_list") != 0) {
+        return false;
+    }
+    doc = ps_doc_new();
+    if (doc != NULL && ps_doc_set_u64(doc, "v", 1) && ps_doc_set_u64(doc, "id", id) &&
+        ps_doc_set_text(doc, "status", psd_status_name(PSD_OK)) &&
+        ps_replica_list(replica, self->name, self->is.control, doc) && ps_doc_print(doc, &out) &&
+        ps_socket_send_text(self->is.port, conn, (ps_bytes_t){.data = out.data, .size = out.size},
+                            NULL) != PSD_OK) {
+        ps_log(PS_LOG_DEBUG, "answer_dropped", "conn=%" PRIu64, conn);
+    }
+    return true;
+}
+
 /* Of another node: it takes this one for the registry, or both have a part of
  * it. */
 static void take_node(ps_member_t *self, ps_replica_t *replica, uint64_t conn, ps_bytes_t bytes)
@@ -486,6 +513,8 @@ void ps_member_receive_port(ps_member_t *self, ps_replica_t *replica)
             ps_doc_get_u64(doc, "id", 0, UINT64_MAX, &id, NULL) != PSD_OK) {
             id = 0;
         }
-        refuse(self, replica, conn, id);
+        if (!answer(self, replica, conn, id, doc)) {
+            refuse(self, replica, conn, id);
+        }
     }
 }

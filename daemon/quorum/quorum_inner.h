@@ -16,6 +16,7 @@ typedef struct ps_member_peer {
     ps_socket_t *door;                  /* owned by the thread; to its control port */
     ps_socket_t *link;                  /* … to its own */
     uint64_t hello_ms;                  /* when the last was said */
+    uint64_t said_ms;                   /* when it last said one; 0: never */
 } ps_member_peer_t;
 
 /* What the main thread wants of the machine, which it waits for. */

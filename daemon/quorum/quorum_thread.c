@@ -354,11 +354,17 @@ void ps_quorum_thread_look(ps_quorum_thread_t *self, ps_quorum_view_t *ret_view)
 bool ps_quorum_thread_peer(ps_quorum_thread_t *self, uint64_t member,
                            ps_quorum_peer_info_t *ret_info, bool *ret_caught_up)
 {
+    const ps_member_peer_t *peer = NULL;
     bool is_there = false;
 
     ps_quorum_lock(self);
     is_there = ps_quorum_peer_info(self->quorum, member, ret_info);
     *ret_caught_up = is_there && ps_quorum_has_caught_up(self->quorum, ps_now_ms(), member);
+    peer = ps_quorum_find_peer(self, member);
+    if (is_there && ps_quorum_state(self->quorum) != PS_QUORUM_LEADER && peer != NULL &&
+        peer->said_ms > ret_info->heard_ms) {
+        ret_info->heard_ms = peer->said_ms;
+    }
     ps_quorum_unlock(self);
     return is_there;
 }

@@ -84,7 +84,8 @@ typedef struct ps_quorum_view {
 } ps_quorum_view_t;
 void ps_quorum_thread_hush(const ps_quorum_thread_t *self);
 void ps_quorum_thread_look(ps_quorum_thread_t *self, ps_quorum_view_t *ret_view);
-/* Of one member, at the leader. false: it is none. */
+/* Of one other member, which also greets those that do not lead. false: it is
+ * none. */
 PSD_MUST_CHECK bool ps_quorum_thread_peer(ps_quorum_thread_t *self, uint64_t member,
                                           ps_quorum_peer_info_t *ret_info, bool *ret_caught_up);
 /* When a majority last agreed that this member leads (ps_quorum_heard_majority_ms). */

@@ -291,7 +291,10 @@ static void take_node_message(ps_quorum_thread_t *self, ps_bytes_t bytes)
         if (peer == NULL) {
             self->stranger = message;
             ps_quorum_ring(self->news_fd);
-        } else if (strcmp(peer->endpoint, message.node.control) != 0) {
+            return;
+        }
+        peer->said_ms = ps_now_ms();
+        if (strcmp(peer->endpoint, message.node.control) != 0) {
             memcpy(peer->endpoint, message.node.control, sizeof peer->endpoint);
             peer->moved = true;
         }

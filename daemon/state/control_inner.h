@@ -189,6 +189,8 @@ ps_control_op_t ps_control_cluster_events;
 ps_control_op_t ps_control_node_list;
 ps_control_op_t ps_control_node_inspect;
 
+/* control_registry.c */
+ps_control_op_t ps_control_registry_list;
 /* control_backup.c */
 ps_control_op_t ps_control_cluster_backup;
 /* control_checkpoint.c */

@@ -211,6 +211,20 @@ Test(args, what_is_wrong_is_named_with_a_suggestion)
     REFUSED("\"bench push\" has no --dry-run", "bench", "push", "--dry-run");
 }
 
+Test(args, a_verb_may_be_two_words)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    PSD_AUTO(ps_args_done) ps_args_t args = {0};
+
+    cr_assert_eq(PARSE(&args, err, "cluster", "registry", "list", "-o", "json"), PSD_OK);
+    cr_assert_str_eq(args.cmd->verb, "registry list");
+    cr_assert_eq(args.n_words, 0);
+    REFUSED("\"cluster registry\" needs a verb; see \"pscli cluster --help\"", "cluster",
+            "registry");
+    REFUSED("unknown command \"registry lst\"; did you mean \"cluster registry list\"?", "cluster",
+            "registry", "lst");
+}
+
 Test(args, help_needs_neither_verb_nor_words)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One question to many nodes at once, without a session. */
+#include "cli/run/ask_any.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "protocol/session/finder.h"
+#include "transport/sockets/socket.h"
+
+#define BETTER_MS 300 /* for a better answer after the first one */
+#define LOOK_MS 500   /* without an answer, before it is asked whether anybody listens … */
+#define REACH_MS 100  /* … which takes so long at each address */
+#define HIGH_WATER 16
+
+typedef struct round {
+    ps_context_t *context; /* owned, as each link */
+    char endpoints[PS_FINDER_MAX][PS_ENDPOINT_MAX + 1];
+    ps_socket_t *links[PS_FINDER_MAX];
+    size_t n;
+    ps_buffer_t question; /* owned */
+    json_t *best;         /* owned; NULL: no member has answered */
+    bool heard;           /* some node has answered */
+} round_t;
+
+static void round_done(round_t *self)
+{
+    for (size_t i = 0; i < self->n; i++) {
+        ps_socket_drop(&self->links[i]);
+    }
+    ps_context_destroy(&self->context);
+    ps_buffer_done(&self->question);
+    ps_json_unref(&self->best);
+}
+
+/* Asks one more node, unless it is asked already. */
+static psd_status_t ask(round_t *self, const char *endpoint, psd_error_t *err)
+{
+    const ps_socket_args_t args = {.context = self->context,
+                                   .high_water = HIGH_WATER,
+                                   .frame_bytes = PS_DOC_BYTES_MAX,
+                                   .assembly_bytes = PS_DOC_BYTES_MAX,
+                                   .chunk_bytes = PS_DOC_BYTES_MAX,
+                                   .patience_ms = PS_PATIENCE_SMALL_MS};
+    psd_status_t rc = PSD_OK;
+
+    for (size_t i = 0; i < self->n; i++) {
+        if (strcmp(self->endpoints[i], endpoint) == 0) {
+            return PSD_OK;
+        }
+    }
+    if (self->n == PS_FINDER_MAX) {
+        return PSD_OK;
+    }
+    (void)snprintf(self->endpoints[self->n], sizeof self->endpoints[0], "%s", endpoint);
+    rc = ps_socket_connect(endpoint, &args, &self->links[self->n], err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    self->n++;
+    return ps_socket_send_text(
+        self->links[self->n - 1], 0,
+        (ps_bytes_t){.data = self->question.data, .size = self->question.size}, err);
+}
+
+/* Of two answers of members that do not lead. */
+static bool is_newer(const json_t *a, const json_t *b)
+{
+    const uint64_t term = ps_json_u64(a, "term");
+    const uint64_t than = ps_json_u64(b, "term");
+
+    return term > than ||
+           (term == than && ps_json_u64(a, "committed") > ps_json_u64(b, "committed"));
+}
+
+/* Takes one answer. A node that cannot be reached is no reason to fail: another
+ * one may answer. */
+static void take(round_t *self, const ps_buffer_t *text)
+{
+    PSD_AUTO(ps_json_unref)
+    json_t *doc = json_loadb((const char *)text->data, text->size, 0, NULL);
+    const json_t *member = NULL;
+    size_t i = 0;
+
+    self->heard = self->heard || json_is_object(doc);
+    json_array_foreach(ps_json_at(doc, "members"), i, member)
+    {
+        const char *endpoint = ps_json_text(member, "endpoint");
+
+        if (endpoint[0] != '\0' && strlen(endpoint) <= PS_ENDPOINT_MAX) {
+            (void)!ask(self, endpoint, NULL);
+        }
+    }
+    if (strcmp(ps_json_text(doc, "status"), psd_status_name(PSD_OK)) == 0 &&
+        (self->best == NULL || !json_is_true(ps_json_at(doc, "stale")) ||
+         is_newer(doc, self->best))) {
+        ps_json_unref(&self->best);
+        self->best = json_incref(doc);
+    }
+}
+
+/* Takes what has come within that time. */
+static psd_status_t receive(round_t *self, uint64_t wait_ms, psd_error_t *err)
+{
+    bool ready[PS_FINDER_MAX] = {false};
+    size_t n = self->n;
+    psd_status_t rc = ps_socket_wait(self->links, n, wait_ms, ready, err);
+
+    for (size_t i = 0; rc == PSD_OK && i < n; i++) {
+        PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+        uint64_t conn = 0;
+        bool got = false;
+
+        if (ready[i] &&
+            ps_socket_receive_text(self->links[i], &got, &conn, &text, NULL) == PSD_OK && got) {
+            take(self, &text);
+        }
+    }
+    return rc;
+}
+
+static psd_status_t begin(const ps_cli_t *cli, const char *op, round_t *self, psd_error_t *err)
+{
+    ps_finder_t finder;
+    psd_status_t rc = ps_finder_init(&finder, cli->endpoint, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_context_new(1, &self->context, err);
+    }
+    if (rc == PSD_OK && !ps_buffer_print(&self->question, "{\"v\":1,\"id\":1,\"op\":\"%s\"}", op)) {
+        rc = psd_error_set(err, PSD_NOMEM, "no memory for a request");
+    }
+    for (size_t i = 0; rc == PSD_OK && i < finder.n; i++) {
+        rc = ask(self, finder.items[i].endpoint, err);
+    }
+    return rc;
+}
+
+static psd_status_t say_nobody(const ps_cli_t *cli, const round_t *self, psd_error_t *err)
+{
+    return self->heard ? psd_error_set(err, PSD_NOT_LEADER,
+                                       "no node that answered at %s has a part of the registry",
+                                       cli->endpoint)
+                       : psd_error_set(err, PSD_CONNECT, "no answer from %s", cli->endpoint);
+}
+
+/* Until a leader has answered, or no better answer is to be expected. */
+static psd_status_t gather(const ps_cli_t *cli, round_t *self, psd_error_t *err)
+{
+    const bool waits = ps_args_on(&cli->args, "wait");
+    uint64_t until_ms = ps_now_ms() + cli->timeout_ms;
+    bool had_any = false;
+    psd_status_t rc = PSD_OK;
+
+    for (uint64_t now_ms = ps_now_ms();
+         rc == PSD_OK && now_ms < until_ms &&
+         (self->best == NULL || json_is_true(ps_json_at(self->best, "stale")));
+         now_ms = ps_now_ms()) {
+        const uint64_t left_ms = until_ms - now_ms;
+
+        rc = receive(self, left_ms < LOOK_MS ? left_ms : LOOK_MS, err);
+        if (rc == PSD_OK && !waits && !self->heard && !ps_cli_is_listened(cli, REACH_MS)) {
+            break;
+        }
+        if (self->best != NULL && !had_any) {
+            had_any = true;
+            until_ms = now_ms + BETTER_MS < until_ms ? ps_now_ms() + BETTER_MS : until_ms;
+        }
+    }
+    return rc == PSD_OK && self->best == NULL ? say_nobody(cli, self, err) : rc;
+}
+
+psd_status_t ps_cli_ask_any(ps_cli_t *cli, const char *op, json_t **ret_reply, psd_error_t *err)
+{
+    PSD_AUTO(round_done) round_t self = {0};
+    psd_status_t rc = begin(cli, op, &self, err);
+
+    if (rc == PSD_OK) {
+        rc = gather(cli, &self, err);
+    }
+    if (rc == PSD_OK) {
+        ps_json_strip(self.best);
+        *ret_reply = self.best; /* ownership moves */
+        self.best = NULL;
+    }
+    return rc;
+}
