@@ -25,6 +25,7 @@ psd_status_t ps_server_open_replica(ps_server_t *self, psd_error_t *err)
         .moves_max = (uint32_t)config->copies.moves_max,
         .rebalance_on_request = !config->copies.even_out,
         .suspect_after_ms = config->cluster.suspect_after,
+        .repair_after_ms = config->cluster.repair_after,
         .lease_ms = config->copies.lease_ms,
         .unreached_after_ms = config->copies.slow_after_ms,
         .disk = true,

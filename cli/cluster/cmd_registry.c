@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli cluster registry: the nodes that have the registry. */
 #include <inttypes.h>
-#include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "cli/cluster/cluster.h"
@@ -62,4 +62,118 @@ psd_status_t ps_cmd_registry_list(ps_cli_t *cli, psd_error_t *err)
         ps_out_list(&cli->out, reply, "members", MEMBERS);
     }
     return PSD_OK;
+}
+
+/* ---- changes ---- */
+
+static const ps_column_t CHANGED[] = {{"NODE", "node", PS_UNIT_NONE, false},
+                                      {"ROLE", "role", PS_UNIT_NONE, false},
+                                      {"WAS_SO", "was_so", PS_UNIT_NONE, false},
+                                      {"DRY_RUN", "dry_run", PS_UNIT_NONE, false},
+                                      {NULL, NULL, PS_UNIT_NONE, false}};
+
+static const ps_column_t LEADS[] = {{"LEADER", "leader", PS_UNIT_NONE, false},
+                                    {"DRY_RUN", "dry_run", PS_UNIT_NONE, false},
+                                    {NULL, NULL, PS_UNIT_NONE, false}};
+
+/* For the registry, which answers a moment before pscli gives up. */
+static json_int_t patience_ms(const ps_cli_t *cli)
+{
+    return (json_int_t)(cli->timeout_ms - cli->timeout_ms / 10);
+}
+
+/* "node "a" would vote in the registry" */
+static void show_role(const ps_cli_t *cli, const json_t *reply)
+{
+    const char *name = ps_json_text(reply, "node");
+    const char *role = ps_json_text(reply, "role");
+    bool was = json_is_true(ps_json_at(reply, "was_so"));
+    bool would = json_is_true(ps_json_at(reply, "dry_run")) && !was;
+    const char *does = would ? "would have no part of" : "has no part of";
+
+    if (strcmp(role, "voter") == 0) {
+        does = would ? "would vote in" : "votes in";
+    } else if (strcmp(role, "stand-by") == 0) {
+        does = would ? "would stand by for" : "stands by for";
+    }
+    ps_out_answer(&cli->out, reply, CHANGED, "node \"%s\" %s the registry%s", name, does,
+                  was ? ", as before" : "");
+}
+
+static psd_status_t set_role(ps_cli_t *cli, const char *role, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *request = NULL;
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    const char *name = NULL;
+    psd_status_t rc = ps_cli_name(cli, 0, "NODE", &name, err);
+
+    if (rc == PSD_OK) {
+        request = json_pack("{s:s,s:s,s:s,s:b,s:I}", "op", "registry_set", "name", name, "role",
+                            role, "dry_run", ps_args_on(&cli->args, "dry-run") ? 1 : 0,
+                            "timeout_ms", patience_ms(cli));
+        rc = ps_cli_ask(cli, request, &reply, err);
+    }
+    if (rc == PSD_OK) {
+        show_role(cli, reply);
+    }
+    return rc;
+}
+
+psd_status_t ps_cmd_registry_add(ps_cli_t *cli, psd_error_t *err)
+{
+    return set_role(cli, ps_args_on(&cli->args, "standby") ? "stand-by" : "voter", err);
+}
+
+psd_status_t ps_cmd_registry_remove(ps_cli_t *cli, psd_error_t *err)
+{
+    return set_role(cli, "none", err);
+}
+
+psd_status_t ps_cmd_node_promote(ps_cli_t *cli, psd_error_t *err)
+{
+    return set_role(cli, "voter", err);
+}
+
+psd_status_t ps_cmd_node_demote(ps_cli_t *cli, psd_error_t *err)
+{
+    return set_role(cli, "stand-by", err);
+}
+
+/* Without a name: away from who leads now, so that the next leader does not hand on
+ * when it gets the same request. */
+static psd_status_t make_transfer(ps_cli_t *cli, json_t **ret_request, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *members = NULL;
+    const char *name = NULL;
+    psd_status_t rc = PSD_OK;
+
+    if (cli->args.n_words > 0) {
+        rc = ps_cli_name(cli, 0, "NODE", &name, err);
+    } else {
+        rc = ps_cli_ask_any(cli, "registry_list", &members, err);
+    }
+    if (rc == PSD_OK) {
+        *ret_request = json_pack(
+            "{s:s,s:s,s:b,s:I}", "op", "registry_transfer", name == NULL ? "from" : "name",
+            name == NULL ? ps_json_text(members, "leader") : name, "dry_run",
+            ps_args_on(&cli->args, "dry-run") ? 1 : 0, "timeout_ms", patience_ms(cli));
+    }
+    return rc;
+}
+
+psd_status_t ps_cmd_registry_transfer(ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *request = NULL;
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    psd_status_t rc = make_transfer(cli, &request, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_cli_ask(cli, request, &reply, err);
+    }
+    if (rc == PSD_OK) {
+        ps_out_answer(&cli->out, reply, LEADS, "node \"%s\" %s the registry",
+                      ps_json_text(reply, "leader"),
+                      json_is_true(ps_json_at(reply, "dry_run")) ? "would lead" : "leads");
+    }
+    return rc;
 }

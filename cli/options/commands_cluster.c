@@ -53,6 +53,26 @@ static const ps_example_t REGISTRY_LIST_EXAMPLES[] = {
     {"pscli cluster registry list -o json", "the same for a script; .stale: no leader said it"},
     {NULL, NULL}};
 
+static const ps_example_t REGISTRY_ADD_EXAMPLES[] = {
+    {"pscli cluster registry add d", "node \"d\" votes, as soon as it has caught up"},
+    {"pscli cluster registry add d --standby", "it only follows, ready to replace a voter"},
+    {"pscli cluster registry add d --dry-run", "whether it could"},
+    {NULL, NULL}};
+static const ps_opt_t REGISTRY_ADD_OPTIONS[] = {
+    {.name = "standby", .help = "without a vote; a voter becomes a stand-by"}, {.name = NULL}};
+static const ps_example_t REGISTRY_REMOVE_EXAMPLES[] = {
+    {"pscli cluster registry remove a", "node \"a\" keeps its rows, and has no registry"},
+    {"pscli cluster registry remove a --dry-run", "whether the others are enough"},
+    {NULL, NULL}};
+static const ps_example_t REGISTRY_TRANSFER_EXAMPLES[] = {
+    {"pscli cluster registry transfer", "any other voter leads"},
+    {"pscli cluster registry transfer b", "node \"b\" leads"},
+    {NULL, NULL}};
+static const ps_example_t PROMOTE_EXAMPLES[] = {
+    {"pscli node promote d", "as \"pscli cluster registry add d\""}, {NULL, NULL}};
+static const ps_example_t DEMOTE_EXAMPLES[] = {
+    {"pscli node demote d", "as \"pscli cluster registry add d --standby\""}, {NULL, NULL}};
+
 static const ps_example_t NODE_LIST_EXAMPLES[] = {
     {"pscli node list", "every node, its state and what it holds"},
     {"pscli node list -o name", "only the names, one a line"},
@@ -189,6 +209,45 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .examples = REGISTRY_LIST_EXAMPLES,
      .flags = PS_CMD_WATCH,
      .run = ps_cmd_registry_list},
+    {.noun = "cluster",
+     .verb = "registry add",
+     .arguments = "NODE",
+     .min_args = 1,
+     .max_args = 1,
+     .complete = "node",
+     .summary = "let a node vote in the registry, or stand by",
+     .details = "A new member gets the registry's database and log first, and votes when it has "
+                "caught up; pscli waits for that. With registry.automatic: true psd adds members "
+                "by itself.",
+     .examples = REGISTRY_ADD_EXAMPLES,
+     .options = REGISTRY_ADD_OPTIONS,
+     .flags = PS_CMD_DRY_RUN,
+     .run = ps_cmd_registry_add},
+    {.noun = "cluster",
+     .verb = "registry remove",
+     .arguments = "NODE",
+     .min_args = 1,
+     .max_args = 1,
+     .complete = "node",
+     .summary = "take the registry from a node",
+     .details =
+         "The node stays in the cluster, with its rows. One that leads hands its lead over first. "
+         "Refused when a majority of the other voters is not up. With registry.automatic: true a "
+         "node that stands by takes the vote; the removed one is not asked again while the same "
+         "node leads.",
+     .examples = REGISTRY_REMOVE_EXAMPLES,
+     .flags = PS_CMD_DRY_RUN,
+     .run = ps_cmd_registry_remove},
+    {.noun = "cluster",
+     .verb = "registry transfer",
+     .arguments = "[NODE]",
+     .max_args = 1,
+     .complete = "node",
+     .summary = "let another voter lead the registry",
+     .details = "Requests under way are asked again at the new leader, and done once.",
+     .examples = REGISTRY_TRANSFER_EXAMPLES,
+     .flags = PS_CMD_DRY_RUN,
+     .run = ps_cmd_registry_transfer},
     {.noun = "node",
      .verb = "list",
      .arguments = "",
@@ -236,6 +295,28 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .examples = REMOVE_EXAMPLES,
      .options = REMOVE_OPTIONS,
      .run = ps_cmd_node_remove},
+    {.noun = "node",
+     .verb = "promote",
+     .arguments = "NODE",
+     .min_args = 1,
+     .max_args = 1,
+     .complete = "node",
+     .summary = "let a node vote in the registry",
+     .details = "The same as \"pscli cluster registry add NODE\".",
+     .examples = PROMOTE_EXAMPLES,
+     .flags = PS_CMD_DRY_RUN,
+     .run = ps_cmd_node_promote},
+    {.noun = "node",
+     .verb = "demote",
+     .arguments = "NODE",
+     .min_args = 1,
+     .max_args = 1,
+     .complete = "node",
+     .summary = "let a node stand by for the registry, without a vote",
+     .details = "The same as \"pscli cluster registry add NODE --standby\".",
+     .examples = DEMOTE_EXAMPLES,
+     .flags = PS_CMD_DRY_RUN,
+     .run = ps_cmd_node_demote},
     {.noun = "job",
      .verb = "list",
      .arguments = "",

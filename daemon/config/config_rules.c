@@ -29,6 +29,24 @@ static psd_status_t refuse_pair(const ps_config_t *self, ps_key_id_t id, const c
         (const char *)bound.data);
 }
 
+/* An even number of voters survives no more than the odd one below it. */
+static psd_status_t check_registry(const ps_config_t *self, psd_error_t *err)
+{
+    char place[512];
+
+    if (self->cluster.repair_after < self->cluster.suspect_after) {
+        return refuse_pair(self, PS_KEY_cluster_repair_after, "at least",
+                           PS_KEY_cluster_suspect_after, err);
+    }
+    return self->registry.voters % 2 == 1
+               ? PSD_OK
+               : psd_error_set(
+                     err, PSD_CONFIG, "%s: registry.voters is %" PRIu64 "; allowed: 1, 3, 5",
+                     ps_origin_print(&self->origins[PS_KEY_registry_voters],
+                                     ps_config_key(PS_KEY_registry_voters), place, sizeof place),
+                     self->registry.voters);
+}
+
 /* A primary that is cut off stops before another copy is promoted. A node is
  * reported only for a longer silence than one lease that was not renewed in
  * time. */
@@ -167,7 +185,10 @@ psd_status_t ps_config_check(const ps_config_t *self, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    rc = check_endpoints(self, err);
+    rc = check_registry(self, err);
+    if (rc == PSD_OK) {
+        rc = check_endpoints(self, err);
+    }
     return rc == PSD_OK ? check_ports(self, err) : rc;
 }
 

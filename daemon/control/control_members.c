@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which nodes have the registry: the first registry.voters of them that are up,
- * one at a time. */
+/* Which nodes have the registry: steps towards the members that are wanted, one at a
+ * time (quorum_care.h). */
 #include <string.h>
+
+#include "daemon/config/endpoint.h"
 
 #include "daemon/quorum/replica.h"
 #include "daemon/state/control_inner.h"
 
 #define LOOK_MS 500    /* between two looks */
 #define SETTLE_MS 2000 /* that enough nodes must be up before the registry is replicated */
+#define INVITES 20     /* of one node, before it is the next one's turn */
+#define ASKED_MS 3000  /* that a wish of pscli counts after it was last uttered */
 
 static bool is_up(const ps_control_t *self, const ps_node_t *node)
 {
@@ -23,16 +27,6 @@ static size_t count_up(const ps_control_t *self)
         n += is_up(self, ps_registry_node_at(self->is.registry, i)) ? 1 : 0;
     }
     return n;
-}
-
-static const ps_quorum_member_t *member_on(const ps_quorum_members_t *members, const char *node)
-{
-    for (uint32_t i = 0; i < members->n; i++) {
-        if (strcmp(members->at[i].node, node) == 0) {
-            return &members->at[i];
-        }
-    }
-    return NULL;
 }
 
 /* Members change only after a command of the leader's term. */
@@ -54,41 +48,131 @@ static psd_status_t begin(ps_control_t *self, psd_error_t *err)
 {
     uint64_t now_ms = ps_now_ms();
 
-    if (count_up(self) < self->is.config->registry.voters) {
-        self->enough_ms = 0;
+    if (self->is.config->registry.voters < 3 || !self->is.config->registry.automatic ||
+        count_up(self) < self->is.config->registry.voters) {
+        self->tending.enough_ms = 0;
         return PSD_OK;
     }
-    if (self->enough_ms == 0) {
-        self->enough_ms = now_ms;
+    if (self->tending.enough_ms == 0) {
+        self->tending.enough_ms = now_ms;
     }
-    return now_ms < self->enough_ms + SETTLE_MS ? PSD_OK : replicate(self, err);
+    return now_ms < self->tending.enough_ms + SETTLE_MS ? PSD_OK : replicate(self, err);
 }
 
-/* The first node that could be a member and is none. NULL: there is none. */
-static const ps_node_t *candidate(const ps_control_t *self, const ps_quorum_members_t *members)
-{
-    for (size_t i = 0; i < ps_registry_n_nodes(self->is.registry); i++) {
-        const ps_node_t *node = ps_registry_node_at(self->is.registry, i);
+/* ---- looking ---- */
 
-        if (member_on(members, node->name) == NULL && is_up(self, node)) {
-            return node;
+/* Its node may be shared: hosts fail together. */
+static const char *domain_of(ps_members_view_t *view, size_t i, const ps_node_t *node)
+{
+    ps_endpoint_host(node == NULL ? "" : node->control, view->domains[i]);
+    return view->domains[i];
+}
+
+bool ps_control_is_held(const ps_control_t *self, const char *node)
+{
+    const ps_tending_t *tending = &self->tending;
+
+    for (size_t i = 0; i < tending->n_held && i < PS_HELD_MAX; i++) {
+        if (strcmp(tending->held[i], node) == 0) {
+            return true;
         }
     }
-    return NULL;
+    return false;
 }
 
-static psd_status_t invite(ps_control_t *self, const ps_quorum_view_t *view, const ps_node_t *node,
-                           psd_error_t *err)
+/* When this leader first saw that member: it may not have been heard yet. */
+static uint64_t seen_since(ps_tending_t *tending, uint64_t id, uint64_t now_ms)
 {
-    ps_node_message_t invite = {.member = view->member,
+    size_t at = 0;
+
+    for (size_t i = 0; i < PS_QUORUM_MEMBERS_MAX; i++) {
+        if (tending->known[i] == id) {
+            return tending->since_ms[i];
+        }
+        at = tending->since_ms[i] < tending->since_ms[at] ? i : at;
+    }
+    tending->known[at] = id;
+    tending->since_ms[at] = now_ms;
+    return now_ms;
+}
+
+static void view_member(ps_control_t *self, ps_members_view_t *view, size_t i)
+{
+    const ps_member_sight_t *sight = &view->sights[i];
+    const ps_node_t *node = ps_registry_node(self->is.registry, sight->node);
+    const uint64_t now_ms = ps_now_ms();
+    uint64_t since_ms = seen_since(&self->tending, sight->id, now_ms);
+
+    since_ms = sight->heard_ms > since_ms ? sight->heard_ms : since_ms;
+    view->members[i] = (ps_care_member_t){
+        .id = sight->id,
+        .node = sight->node,
+        .domain = domain_of(view, i, node),
+        .role = sight->role,
+        .leads = sight->leads,
+        .is_up = sight->is_up,
+        .caught_up = sight->caught_up,
+        .is_lost = !sight->is_self && now_ms >= since_ms + self->is.config->cluster.repair_after,
+        .is_node = node != NULL,
+        .drains = node != NULL && node->draining};
+}
+
+static uint64_t failed_of(const ps_tending_t *tending, uint64_t incarnation)
+{
+    uint64_t failed = 0;
+
+    for (uint64_t i = 0; i < tending->n_failed && i < PS_FAILED_MAX; i++) {
+        uint64_t number = tending->n_failed - i; /* from the newest on */
+
+        if (tending->failed[(number - 1) % PS_FAILED_MAX] == incarnation) {
+            failed = number;
+            break;
+        }
+    }
+    return failed;
+}
+
+void ps_control_view_members(ps_control_t *self, ps_members_view_t *ret_view)
+{
+    ps_members_view_t *view = ret_view;
+    size_t n = 0;
+
+    view->care = (ps_care_t){.members = view->members,
+                             .nodes = view->nodes,
+                             .voters = (uint32_t)self->is.config->registry.voters};
+    view->care.n_members = ps_replica_look(self->is.replica, &view->view, view->sights);
+    for (size_t i = 0; i < view->care.n_members; i++) {
+        view_member(self, view, i);
+    }
+    for (size_t i = 0; i < ps_registry_n_nodes(self->is.registry) && n < PS_CANDIDATES_MAX; i++) {
+        const ps_node_t *node = ps_registry_node_at(self->is.registry, i);
+
+        if (is_up(self, node) && !ps_control_is_held(self, node->name) &&
+            ps_care_member(&view->care, node->name) == NULL) {
+            view->nodes[n] =
+                (ps_care_node_t){.node = node->name,
+                                 .domain = domain_of(view, PS_QUORUM_MEMBERS_MAX + n, node),
+                                 .failed = failed_of(&self->tending, node->incarnation)};
+            n++;
+        }
+    }
+    view->care.n_nodes = n;
+}
+
+/* ---- steps ---- */
+
+static psd_status_t send_invite(ps_control_t *self, const ps_members_view_t *view,
+                                const ps_node_t *node, psd_error_t *err)
+{
+    ps_node_message_t invite = {.member = view->view.member,
                                 .lineage = *ps_registry_lineage(self->is.registry)};
     psd_status_t rc = PSD_OK;
 
-    if (ps_id_is_zero(&self->token)) {
-        rc = ps_random(&self->token, sizeof self->token, err);
+    if (ps_id_is_zero(&self->tending.token)) {
+        rc = ps_random(&self->tending.token, sizeof self->tending.token, err);
     }
     if (rc == PSD_OK) {
-        invite.token = self->token;
+        invite.token = self->tending.token;
         (void)snprintf(invite.node.name, sizeof invite.node.name, "%s", self->is.node);
         (void)snprintf(invite.node.control, sizeof invite.node.control, "%s",
                        ps_quorum_thread_endpoint(ps_replica_thread(self->is.replica)));
@@ -97,63 +181,115 @@ static psd_status_t invite(ps_control_t *self, const ps_quorum_view_t *view, con
     return rc;
 }
 
-/* An invited member has answered. */
-static psd_status_t add(ps_control_t *self, const ps_quorum_view_t *view, psd_error_t *err)
+/* Invites that node, or goes on with another one that was invited and has not had its
+ * time. A node that does not come is noted: others are invited before it then. */
+static psd_status_t invite(ps_control_t *self, const ps_members_view_t *view, const char *name,
+                           psd_error_t *err)
 {
-    const ps_node_t *node = ps_registry_node(self->is.registry, view->stranger.node);
+    ps_tending_t *tending = &self->tending;
+    const ps_node_t *node = ps_registry_node(self->is.registry, tending->invited);
+
+    if (strcmp(tending->invited, name) != 0 &&
+        (node == NULL || !is_up(self, node) || tending->n_invites >= INVITES ||
+         ps_care_member(&view->care, tending->invited) != NULL)) {
+        (void)snprintf(tending->invited, sizeof tending->invited, "%s", name);
+        tending->n_invites = 0;
+    }
+    node = ps_registry_node(self->is.registry, tending->invited);
+    if (node == NULL) {
+        return PSD_OK;
+    }
+    if (++tending->n_invites >= INVITES) {
+        ps_log(PS_LOG_WARN, "registry_member_missing",
+               "node=%s hint=\"it was invited and does not come; its log says why\"", node->name);
+        tending->failed[tending->n_failed++ % PS_FAILED_MAX] = node->incarnation;
+        tending->invited[0] = '\0';
+        tending->n_invites = 0;
+    }
+    return send_invite(self, view, node, err);
+}
+
+/* An invited member has answered. */
+static psd_status_t add(ps_control_t *self, const ps_members_view_t *view, psd_error_t *err)
+{
+    const ps_quorum_view_t *now = &view->view;
+    const ps_node_t *node = ps_registry_node(self->is.registry, now->stranger.node);
     ps_quorum_thread_t *thread = ps_replica_thread(self->is.replica);
     psd_status_t rc = PSD_OK;
 
-    if (node == NULL || ps_id_is_zero(&self->token) || !ps_id_equal(&self->token, &view->token) ||
-        member_on(&view->members, node->name) != NULL) {
+    if (node == NULL || ps_id_is_zero(&self->tending.token) ||
+        !ps_id_equal(&self->tending.token, &now->token) ||
+        ps_care_member(&view->care, node->name) != NULL) {
         return PSD_OK;
     }
-    rc = ps_quorum_thread_change(thread, PS_QUORUM_ADD, view->stranger.id, node->name, err);
+    rc = ps_quorum_thread_change(thread, PS_QUORUM_ADD, now->stranger.id, node->name, err);
     if (rc == PSD_OK) {
-        ps_quorum_thread_meet(thread, view->stranger.id, node->control, view->endpoint);
+        ps_quorum_thread_meet(thread, now->stranger.id, node->control, now->endpoint);
     }
     return rc;
 }
 
-/* A stand-by has all that is committed. */
-static psd_status_t promote(ps_control_t *self, const ps_quorum_view_t *view, psd_error_t *err)
+/* What pscli made a stand-by stays one. */
+static void hold(const ps_control_t *self, ps_members_view_t *view)
 {
-    ps_quorum_thread_t *thread = ps_replica_thread(self->is.replica);
-
-    for (uint32_t i = 0; i < view->members.n; i++) {
-        const ps_quorum_member_t *member = &view->members.at[i];
-        ps_quorum_peer_info_t info;
-        bool caught_up = false;
-
-        if (member->role == PS_QUORUM_STANDBY &&
-            ps_quorum_thread_peer(thread, member->id, &info, &caught_up) && caught_up) {
-            return ps_quorum_thread_change(thread, PS_QUORUM_PROMOTE, member->id, member->node,
-                                           err);
+    for (size_t i = 0; i < view->care.n_members; i++) {
+        if (ps_control_is_held(self, view->members[i].node)) {
+            view->members[i].caught_up = false;
         }
     }
-    return PSD_OK;
+}
+
+static psd_status_t take_step(ps_control_t *self, const ps_members_view_t *view,
+                              const ps_care_step_t *step, psd_error_t *err)
+{
+    ps_quorum_thread_t *thread = ps_replica_thread(self->is.replica);
+    psd_status_t rc = PSD_OK;
+
+    switch (step->kind) {
+    case PS_CARE_INVITE:
+        return invite(self, view, step->node, err);
+    case PS_CARE_PROMOTE:
+        return ps_quorum_thread_change(thread, PS_QUORUM_PROMOTE, step->member, step->node, err);
+    case PS_CARE_REMOVE:
+        rc = ps_quorum_thread_change(thread, PS_QUORUM_REMOVE, step->member, step->node, err);
+        if (rc == PSD_OK) {
+            ps_log(PS_LOG_WARN, "registry_member_removed",
+                   "node=%s reason=\"it is silent, drains, or was removed from the cluster\"",
+                   step->node);
+        }
+        return rc;
+    case PS_CARE_TRANSFER:
+        return ps_quorum_thread_transfer(thread, step->member, err);
+    case PS_CARE_NONE:
+    default:
+        return PSD_OK;
+    }
 }
 
 static psd_status_t tend(ps_control_t *self, psd_error_t *err)
 {
-    ps_quorum_thread_t *thread = ps_replica_thread(self->is.replica);
-    const ps_node_t *node = NULL;
-    ps_quorum_view_t view;
+    ps_tending_t *tending = &self->tending;
+    ps_members_view_t view;
+    ps_care_step_t step = {.kind = PS_CARE_NONE};
     psd_status_t rc = PSD_OK;
 
-    if (thread == NULL) {
+    if (ps_replica_thread(self->is.replica) == NULL) {
         return begin(self, err);
     }
-    ps_quorum_thread_look(thread, &view);
-    if (view.stranger.id != 0) {
+    ps_control_view_members(self, &view);
+    hold(self, &view);
+    if (view.view.stranger.id != 0) {
         rc = add(self, &view, err);
     }
-    if (rc == PSD_OK) {
-        rc = promote(self, &view, err);
+    if (rc == PSD_OK && tending->asked[0] != '\0' && ps_now_ms() < tending->asked_ms + ASKED_MS &&
+        ps_care_member(&view.care, tending->asked) == NULL) {
+        return invite(self, &view, tending->asked, err);
     }
-    node =
-        view.members.n < self->is.config->registry.voters ? candidate(self, &view.members) : NULL;
-    return rc == PSD_OK && node != NULL ? invite(self, &view, node, err) : rc;
+    if (rc == PSD_OK && self->is.config->registry.automatic) {
+        step = ps_care_next(&view.care);
+        rc = take_step(self, &view, &step, err);
+    }
+    return rc;
 }
 
 void ps_control_tend_members(ps_control_t *self)
@@ -163,10 +299,10 @@ void ps_control_tend_members(ps_control_t *self)
     char leader[PS_NAME_MAX + 1];
     psd_status_t rc = PSD_OK;
 
-    if (now_ms < self->members_ms || self->is.config->registry.voters < 3) {
+    if (now_ms < self->tending.look_ms) {
         return;
     }
-    self->members_ms = now_ms + LOOK_MS;
+    self->tending.look_ms = now_ms + LOOK_MS;
     ps_overseer_set_seats(self->overseer, seats, ps_replica_seats(self->is.replica, seats, leader),
                           leader);
     rc = tend(self, self->err);

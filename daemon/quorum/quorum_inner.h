@@ -17,6 +17,7 @@ typedef struct ps_member_peer {
     ps_socket_t *link;                  /* … to its own */
     uint64_t hello_ms;                  /* when the last was said */
     uint64_t said_ms;                   /* when it last said one; 0: never */
+    uint64_t stray_ms;                  /* since when it is no member; 0: it is one */
 } ps_member_peer_t;
 
 /* What the main thread wants of the machine, which it waits for. */

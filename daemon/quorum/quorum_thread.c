@@ -338,6 +338,7 @@ void ps_quorum_thread_look(ps_quorum_thread_t *self, ps_quorum_view_t *ret_view)
                                    .leader = ps_quorum_leader(self->quorum),
                                    .committed = ps_quorum_commit_index(self->quorum),
                                    .last = ps_quorum_last_index(self->quorum),
+                                   .is_changing = ps_quorum_is_changing(self->quorum),
                                    .member = self->member,
                                    .stranger = {.id = self->stranger.member},
                                    .token = self->stranger.token,

@@ -73,6 +73,7 @@ typedef struct ps_quorum_view {
     uint64_t committed;
     uint64_t last;
     ps_quorum_members_t members;
+    bool is_changing;                   /* … of which the last change is not committed yet */
     uint64_t member;                    /* this one */
     ps_quorum_member_t stranger;        /* id 0: none. A member that nobody has added yet … */
     ps_id_t token;                      /* … and what it repeats of its invitation */

@@ -10,8 +10,9 @@
 #include "base/log.h"
 #include "daemon/quorum/quorum_inner.h"
 
-#define HELLO_MS 500 /* between two, to a member that is not heard */
-#define ROOM_MS 1000 /* between two tries to write where there was no room */
+#define HELLO_MS 500   /* between two, to a member that is not heard */
+#define ROOM_MS 1000   /* between two tries to write where there was no room */
+#define STRAY_MS 10000 /* for a member that was removed to learn it */
 #define BATCH 256
 #define TRAILING 1024  /* entries that stay for members that are a bit late */
 #define CUT_EVERY 8192 /* entries between two cuts of the log */
@@ -89,6 +90,35 @@ static void greet(ps_quorum_thread_t *self, ps_member_peer_t *peer, uint64_t now
     }
     say(peer->door, hello);
     say(peer->link, hello);
+}
+
+static bool is_member(const ps_quorum_thread_t *self, uint64_t id)
+{
+    ps_quorum_members_t members = {0};
+
+    return ps_quorum_members(self->quorum, &members) != 0 &&
+           ps_quorum_members_find(&members, id) != NULL;
+}
+
+/* A peer that has been no member for a while was removed. One that leads may be a
+ * member of which this one does not know yet. */
+static void forget_strays(ps_quorum_thread_t *self, uint64_t now_ms)
+{
+    for (size_t i = self->n_peers; i > 0; i--) {
+        ps_member_peer_t *peer = &self->peers[i - 1];
+
+        if (is_member(self, peer->member) || ps_quorum_leader(self->quorum) == peer->member ||
+            ps_quorum_leader(self->quorum) == 0) {
+            peer->stray_ms = 0;
+        } else if (peer->stray_ms == 0) {
+            peer->stray_ms = now_ms;
+        } else if (now_ms >= peer->stray_ms + STRAY_MS) {
+            ps_socket_drop(&peer->door);
+            ps_socket_drop(&peer->link);
+            memmove(peer, peer + 1, (self->n_peers - i) * sizeof *peer);
+            self->n_peers--;
+        }
+    }
 }
 
 /* ---- the log ---- */
@@ -288,9 +318,11 @@ static void take_node_message(ps_quorum_thread_t *self, ps_bytes_t bytes)
     } else if (message.kind == PS_NODE_MEMBER) {
         ps_member_peer_t *peer = ps_quorum_find_peer(self, message.member);
 
-        if (peer == NULL) {
+        if (!is_member(self, message.member)) {
             self->stranger = message;
             ps_quorum_ring(self->news_fd);
+        }
+        if (peer == NULL) {
             return;
         }
         peer->said_ms = ps_now_ms();
@@ -395,6 +427,7 @@ static void turn(ps_quorum_thread_t *self)
 {
     uint64_t now_ms = ps_now_ms();
 
+    forget_strays(self, now_ms);
     for (size_t i = 0; i < self->n_peers; i++) {
         greet(self, &self->peers[i], now_ms);
     }

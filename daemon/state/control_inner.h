@@ -7,9 +7,11 @@
 #include "base/log.h"
 #include "daemon/state/control.h"
 #include "daemon/nodes/fleet.h"
+#include "daemon/quorum/replica_list.h"
 #include "daemon/state/replies.h"
 #include "daemon/nodes/watch.h"
 #include "protocol/placement/registry_decide.h"
+#include "protocol/quorum/quorum_care.h"
 #include "protocol/registry/registry_work.h"
 #include "protocol/session/finder.h"
 #include "protocol/waiters/waiters.h"
@@ -75,6 +77,30 @@ typedef struct ps_promised {
     uint64_t until_ms;
 } ps_promised_t;
 
+#define PS_FAILED_MAX 32     /* nodes that were invited in vain, on record */
+#define PS_HELD_MAX 16       /* nodes that were removed or demoted by hand */
+#define PS_CANDIDATES_MAX 64 /* nodes that are looked at for the next member */
+
+/* What a leader remembers about members of the registry; the next leader does not
+ * know it. */
+typedef struct ps_tending {
+    uint64_t look_ms;                         /* when the members are looked at next */
+    uint64_t enough_ms;                       /* since then there are enough nodes to
+                                                 replicate the registry; 0: there are not */
+    ps_id_t token;                            /* that an invited member repeats; zero: none
+                                                 was invited */
+    char invited[PS_NAME_MAX + 1];            /* who is invited; "": nobody */
+    uint32_t n_invites;                       /* … so often */
+    char asked[PS_NAME_MAX + 1];              /* whom pscli wants to be a member; "": nobody */
+    uint64_t asked_ms;                        /* … when it last said so */
+    uint64_t failed[PS_FAILED_MAX];           /* incarnations, a ring by n_failed */
+    uint64_t n_failed;                        /* invited in vain */
+    char held[PS_HELD_MAX][PS_NAME_MAX + 1];  /* a ring by n_held */
+    size_t n_held;                            /* removed or demoted by pscli */
+    uint64_t known[PS_QUORUM_MEMBERS_MAX];    /* members … */
+    uint64_t since_ms[PS_QUORUM_MEMBERS_MAX]; /* … and when this leader first saw them */
+} ps_tending_t;
+
 struct ps_control {
     ps_control_args_t is; /* what it was made with; all borrowed */
     ps_replies_t replies;
@@ -99,9 +125,7 @@ struct ps_control {
     uint64_t checkpoint_serial; /* of the last work */
     uint64_t grace_ms;          /* no worker is lost before that; 0: not set */
     uint64_t decide_ms;         /* no decision about copies before that */
-    uint64_t members_ms;        /* when the members of the registry are looked at next */
-    uint64_t enough_ms;         /* since then there are enough nodes for them; 0: there are not */
-    ps_id_t token;              /* that an invited member repeats; zero: none was invited */
+    ps_tending_t tending;       /* of the registry's members */
     bool work_due;              /* questions about slices may have an answer */
     psd_error_t *err;           /* of the request at hand */
 };
@@ -191,6 +215,8 @@ ps_control_op_t ps_control_node_inspect;
 
 /* control_registry.c */
 ps_control_op_t ps_control_registry_list;
+ps_control_op_t ps_control_registry_set;
+ps_control_op_t ps_control_registry_transfer;
 /* control_backup.c */
 ps_control_op_t ps_control_cluster_backup;
 /* control_checkpoint.c */
@@ -234,8 +260,21 @@ bool ps_control_may_have_nodes(const ps_control_t *self, ps_control_request_t *r
 bool ps_control_is_made(const ps_control_t *self, uint32_t table);
 /* control.c: looks again at the waiting requests that are due. */
 void ps_control_look_again(ps_control_t *self);
-/* control_members.c: adds members to the registry when there are nodes for them. */
+/* control_members.c: adds, promotes, replaces and removes members of the registry. */
 void ps_control_tend_members(ps_control_t *self);
+/* The members, and the nodes that could be one. */
+typedef struct ps_members_view {
+    ps_quorum_view_t view;
+    ps_member_sight_t sights[PS_QUORUM_MEMBERS_MAX];
+    ps_care_member_t members[PS_QUORUM_MEMBERS_MAX];
+    ps_care_node_t nodes[PS_CANDIDATES_MAX];
+    char domains[PS_QUORUM_MEMBERS_MAX + PS_CANDIDATES_MAX][PS_ENDPOINT_MAX + 1];
+    ps_care_t care;
+} ps_members_view_t;
+/* Looks; the result borrows from the registry and itself. There is a replicated registry. */
+void ps_control_view_members(ps_control_t *self, ps_members_view_t *ret_view);
+/* Whether psd leaves that node as pscli made it. */
+bool ps_control_is_held(const ps_control_t *self, const char *node);
 /* control_node.c */
 ps_control_op_t ps_control_node_join;
 /* A message of builds before PS_NODE_FORMAT 4: refuses it by name. */
