@@ -246,6 +246,10 @@ static psd_status_t open_all(ps_server_t *self, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = ps_context_new(n_io > IO_THREADS_MAX ? IO_THREADS_MAX : n_io, &self->context, err);
     }
+    if (rc == PSD_OK) {
+        rc = ps_server_end_leave(self, err);
+    }
+    joins = rc == PSD_OK && (joins || ps_server_has_left(self));
     if (rc == PSD_OK && joins) {
         rc = ps_server_look(self, &joins, err);
     }

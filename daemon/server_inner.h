@@ -28,6 +28,10 @@ struct ps_server {
     ps_member_t *member;      /* this node for the registry, here or elsewhere */
     ps_replica_t *replica;    /* this node's part of the registry; NULL: it has none */
     uint64_t led_term;        /* the term in which `control` leads; 0: alone */
+    uint64_t lonely_ms;       /* since when its member knows no leader; 0: it does … */
+    uint64_t unseated_ms;     /* … and the registry says that it is none; 0: it does not */
+    uint64_t moved_ms;        /* when it last looked for the registry elsewhere … */
+    size_t seat;              /* … at which of the members */
     psd_status_t failed;      /* why its part of the registry cannot go on … */
     psd_error_t *err;         /* … in words */
     ps_shards_t *shards;
@@ -85,6 +89,21 @@ PSD_MUST_CHECK psd_status_t ps_server_start_control(ps_server_t *self, psd_error
 PSD_MUST_CHECK psd_status_t ps_server_read_name(const ps_server_t *self,
                                                 char ret_name[PS_NAME_MAX + 1], ps_id_t *ret_secret,
                                                 psd_error_t *err);
+
+/* Writes what the next start of a joined node needs. Errors: PSD_IO, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_server_write_membership(const ps_server_t *self,
+                                                       const ps_joined_t *joined,
+                                                       const ps_id_t *secret, psd_error_t *err);
+
+/* ---- server_leave.c ---- */
+
+/* Whether this directory's node was a member once, and left. */
+PSD_MUST_CHECK bool ps_server_has_left(const ps_server_t *self);
+/* Ends what a crash interrupted. Errors: PSD_IO, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_server_end_leave(ps_server_t *self, psd_error_t *err);
+/* A member that hears no leader looks for the registry; when that says for a while
+ * that it is none, it gives up its part. Call it now and then. */
+void ps_server_check_seat(ps_server_t *self);
 
 /* ---- server_quorum.c ---- */
 

@@ -142,8 +142,8 @@ static psd_status_t read_membership(const char *dir, membership_t *ret, psd_erro
     return PSD_OK;
 }
 
-static psd_status_t write_membership(const ps_server_t *self, const ps_joined_t *joined,
-                                     const ps_id_t *secret, psd_error_t *err)
+psd_status_t ps_server_write_membership(const ps_server_t *self, const ps_joined_t *joined,
+                                        const ps_id_t *secret, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
@@ -286,7 +286,7 @@ psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err)
     return ps_id_equal(&known.secret, &who.secret) &&
                    ps_members_equal(&known.members, &joined.members)
                ? PSD_OK
-               : write_membership(self, &joined, &who.secret, err);
+               : ps_server_write_membership(self, &joined, &who.secret, err);
 }
 
 psd_status_t ps_server_announce_member(ps_server_t *self, psd_error_t *err)

@@ -106,6 +106,7 @@ void ps_server_tick(ps_server_t *self)
     }
     ps_server_exchange(self);
     ps_server_receive_quorum(self);
+    ps_server_check_seat(self);
 }
 
 uint64_t ps_server_deadline(const ps_server_t *self)

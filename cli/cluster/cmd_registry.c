@@ -76,12 +76,6 @@ static const ps_column_t LEADS[] = {{"LEADER", "leader", PS_UNIT_NONE, false},
                                     {"DRY_RUN", "dry_run", PS_UNIT_NONE, false},
                                     {NULL, NULL, PS_UNIT_NONE, false}};
 
-/* For the registry, which answers a moment before pscli gives up. */
-static json_int_t patience_ms(const ps_cli_t *cli)
-{
-    return (json_int_t)(cli->timeout_ms - cli->timeout_ms / 10);
-}
-
 /* "node "a" would vote in the registry" */
 static void show_role(const ps_cli_t *cli, const json_t *reply)
 {
@@ -108,9 +102,8 @@ static psd_status_t set_role(ps_cli_t *cli, const char *role, psd_error_t *err)
     psd_status_t rc = ps_cli_name(cli, 0, "NODE", &name, err);
 
     if (rc == PSD_OK) {
-        request = json_pack("{s:s,s:s,s:s,s:b,s:I}", "op", "registry_set", "name", name, "role",
-                            role, "dry_run", ps_args_on(&cli->args, "dry-run") ? 1 : 0,
-                            "timeout_ms", patience_ms(cli));
+        request = json_pack("{s:s,s:s,s:s,s:b}", "op", "registry_set", "name", name, "role", role,
+                            "dry_run", ps_args_on(&cli->args, "dry-run") ? 1 : 0);
         rc = ps_cli_ask(cli, request, &reply, err);
     }
     if (rc == PSD_OK) {
@@ -153,10 +146,10 @@ static psd_status_t make_transfer(ps_cli_t *cli, json_t **ret_request, psd_error
         rc = ps_cli_ask_any(cli, "registry_list", &members, err);
     }
     if (rc == PSD_OK) {
-        *ret_request = json_pack(
-            "{s:s,s:s,s:b,s:I}", "op", "registry_transfer", name == NULL ? "from" : "name",
-            name == NULL ? ps_json_text(members, "leader") : name, "dry_run",
-            ps_args_on(&cli->args, "dry-run") ? 1 : 0, "timeout_ms", patience_ms(cli));
+        *ret_request =
+            json_pack("{s:s,s:s,s:b}", "op", "registry_transfer", name == NULL ? "from" : "name",
+                      name == NULL ? ps_json_text(members, "leader") : name, "dry_run",
+                      ps_args_on(&cli->args, "dry-run") ? 1 : 0);
     }
     return rc;
 }

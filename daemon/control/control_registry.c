@@ -59,7 +59,8 @@ static psd_status_t read_node(const ps_control_t *self, const ps_doc_t *doc, con
                                ps_log_quote(*ret_name, shown, sizeof shown));
 }
 
-/* The request runs again soon. Errors: PSD_DEADLINE it has run for its timeout. */
+/* The request runs again soon. Errors: PSD_DEADLINE it has run for its timeout, but for
+ * the time that the answer takes. */
 static psd_status_t pause_for(ps_control_request_t *request, const char *what, psd_error_t *err)
 {
     uint64_t timeout_ms = 0;
@@ -70,7 +71,7 @@ static psd_status_t pause_for(ps_control_request_t *request, const char *what, p
         return rc;
     }
     if (request->until_ms == 0) {
-        request->until_ms = ps_now_ms() + timeout_ms;
+        request->until_ms = ps_now_ms() + timeout_ms - timeout_ms / 10;
     }
     return ps_now_ms() < request->until_ms
                ? ps_control_pause(request)

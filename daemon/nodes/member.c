@@ -282,6 +282,16 @@ const char *ps_member_registry(const ps_member_t *self)
     return self->registry;
 }
 
+size_t ps_member_seats(const ps_member_t *self, const ps_seat_t **ret_seats)
+{
+    return ps_agent_seats(self->agent, ret_seats);
+}
+
+const ps_id_t *ps_member_secret(const ps_member_t *self)
+{
+    return &self->secret;
+}
+
 bool ps_member_is_heard(const ps_member_t *self)
 {
     return ps_agent_is_heard(self->agent);

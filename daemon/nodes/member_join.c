@@ -325,7 +325,8 @@ static psd_status_t begin(joining_t *self, const ps_config_t *config, const ps_m
 {
     const ps_text_list_t *urls = &config->cluster.join;
     sigset_t set;
-    psd_status_t rc = ps_finder_init(&self->finder, urls->items[0], err);
+    psd_status_t rc = ps_finder_init(
+        &self->finder, urls->n_items > 0 ? urls->items[0] : who->members->items[0].endpoint, err);
 
     for (size_t i = 1; i < urls->n_items; i++) {
         ps_finder_add(&self->finder, "", urls->items[i], true);
