@@ -28,6 +28,8 @@ static psd_status_t settle_cluster(ps_server_t *self, psd_error_t *err)
     const char *name = ps_registry_cluster(registry, &self->cluster);
     psd_status_t rc = PSD_OK;
 
+    (void)snprintf(self->cluster_name, sizeof self->cluster_name, "%s",
+                   name == NULL ? config->cluster.name : name);
     if (name != NULL) {
         if (config->origins[PS_KEY_cluster_name].source != PS_SOURCE_DEFAULT &&
             strcmp(name, config->cluster.name) != 0) {

@@ -18,6 +18,7 @@ struct ps_server {
     char *run_dir;             /* owned; absolute; of the sockets; may be dir */
     char node[PS_NAME_MAX + 1];
     ps_id_t cluster;
+    char cluster_name[PS_NAME_MAX + 1];
     uint64_t incarnation;
     ps_context_t *context;    /* owned, and all below */
     ps_turns_t *turns;        /* of all threads */

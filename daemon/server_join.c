@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A node whose registry is elsewhere: which cluster its data directory
  * belongs to, and how it joins. */
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "daemon/config/place.h"
+#include "daemon/config/sealed.h"
 #include "daemon/server_inner.h"
 #include "storage/disk/data_dir.h"
 #include "storage/disk/format_note.h"
@@ -20,10 +17,6 @@
 
 #define MEMBERSHIP "member.json"
 #define REGISTRY "registry.db"
-#define MEMBERSHIP_BYTES_MAX 16384
-/* How the file ends: XXH3-64 of all bytes before. */
-#define MEMBERSHIP_END ",\"checksum\":\"%016" PRIx64 "\"}"
-#define MEMBERSHIP_END_SIZE 31
 
 /* The stored membership. */
 typedef struct membership {
@@ -34,40 +27,6 @@ typedef struct membership {
     ps_id_t secret;       /* zero: written before nodes had one */
     ps_members_t members; /* that have the registry, at the last join */
 } membership_t;
-
-/* The text of DIR/NAME, cut at size. Errors: PSD_IO it is there and cannot be
- * read; PSD_NOMEM. */
-static psd_status_t read_file(const char *dir, const char *name, char *ret, size_t size,
-                              size_t *ret_n, bool *ret_there, psd_error_t *err)
-{
-    PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
-    FILE *file = NULL;
-    bool failed = false;
-    int fd = -1;
-
-    *ret_there = false;
-    if (!ps_buffer_print(&path, "%s/%s", dir, name)) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for a path");
-    }
-    fd = open((const char *)path.data, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    file = fd < 0 ? NULL : fdopen(fd, "r");
-    if (fd < 0 && errno == ENOENT) {
-        return PSD_OK;
-    }
-    if (file != NULL) {
-        errno = 0;
-        *ret_n = fread(ret, 1, size, file);
-        failed = ferror(file) != 0;
-        *ret_there = !failed;
-    }
-    if (file == NULL || failed) {
-        (void)psd_error_set(err, PSD_IO, "cannot read %s/%s: %s", dir, name, strerror(errno));
-    }
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-    return file == NULL || failed ? PSD_IO : PSD_OK;
-}
 
 static psd_status_t copy_name(const ps_doc_t *doc, const char *key, char *ret, psd_error_t *err)
 {
@@ -83,41 +42,13 @@ static psd_status_t copy_name(const ps_doc_t *doc, const char *key, char *ret, p
     return rc;
 }
 
-static void print_end(const void *text, size_t size, char ret[MEMBERSHIP_END_SIZE + 1])
-{
-    (void)snprintf(ret, MEMBERSHIP_END_SIZE + 1, MEMBERSHIP_END, ps_hash_bytes(text, size, 0));
-}
-
-/* Whether the end of the file is correct. */
-static psd_status_t check_end(const char *text, size_t n, psd_error_t *err)
-{
-    size_t before = n < MEMBERSHIP_END_SIZE ? 0 : n - MEMBERSHIP_END_SIZE;
-    char end[MEMBERSHIP_END_SIZE + 1];
-
-    print_end(text, before, end);
-    if (before == 0 || memcmp(text + before, end, MEMBERSHIP_END_SIZE) != 0) {
-        return psd_error_set(err, PSD_DAMAGED,
-                             "bytes 0 to %zu do not match the checksum at byte %zu", before,
-                             before);
-    }
-    return PSD_OK;
-}
-
 static psd_status_t read_membership(const char *dir, membership_t *ret, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
-    char text[MEMBERSHIP_BYTES_MAX];
-    size_t n = 0;
-    bool is_there = false;
-    psd_status_t rc = PSD_OK;
+    psd_status_t rc = ps_sealed_read(dir, MEMBERSHIP, &doc, err);
 
-    rc = read_file(dir, MEMBERSHIP, text, sizeof text, &n, &is_there, err);
-    if (rc != PSD_OK || !is_there) {
-        return rc;
-    }
-    rc = check_end(text, n, err);
-    if (rc == PSD_OK) {
-        rc = ps_doc_parse((ps_bytes_t){.data = (const uint8_t *)text, .size = n}, &doc, err);
+    if (rc == PSD_OK && doc == NULL) {
+        return PSD_OK;
     }
     if (rc == PSD_OK) {
         rc = ps_doc_get_id(doc, "cluster", &ret->cluster, err);
@@ -131,11 +62,8 @@ static psd_status_t read_membership(const char *dir, membership_t *ret, psd_erro
     if (rc == PSD_OK && ps_doc_has(doc, "secret")) {
         rc = ps_doc_get_id(doc, "secret", &ret->secret, err);
     }
-    if (rc == PSD_NOMEM) {
-        return rc;
-    }
     if (rc != PSD_OK) {
-        return psd_error_wrap(err, PSD_DAMAGED, "%s/%s", dir, MEMBERSHIP);
+        return doc == NULL ? rc : ps_sealed_blame(dir, MEMBERSHIP, rc, err);
     }
     ps_members_from_doc(&ret->members, doc);
     ret->is_there = true;
@@ -146,22 +74,23 @@ psd_status_t ps_server_write_membership(const ps_server_t *self, const ps_joined
                                         const ps_id_t *secret, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
-    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
-    char end[MEMBERSHIP_END_SIZE + 1];
 
     if (doc == NULL || !ps_doc_set_id(doc, "cluster", &self->cluster) ||
         !ps_doc_set_text(doc, "cluster_name", joined->cluster_name) ||
         !ps_doc_set_text(doc, "node", self->node) || !ps_doc_set_id(doc, "secret", secret) ||
-        !ps_members_to_doc(&joined->members, doc) || !ps_doc_print(doc, &text)) {
+        !ps_members_to_doc(&joined->members, doc)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for %s", MEMBERSHIP);
     }
-    text.size--; /* its last brace */
-    print_end(text.data, text.size, end);
-    if (!ps_buffer_print(&text, "%s", end)) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for %s", MEMBERSHIP);
-    }
-    return ps_place_write(self->dir, MEMBERSHIP, 0600,
-                          (ps_bytes_t){.data = text.data, .size = text.size}, err);
+    return ps_sealed_write(self->dir, MEMBERSHIP, doc, err);
+}
+
+/* The directory has a registry's database. */
+static bool has_registry(const char *dir)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
+
+    return ps_buffer_print(&path, "%s/" REGISTRY, dir) &&
+           access((const char *)path.data, F_OK) == 0;
 }
 
 psd_status_t ps_server_check_own(const ps_server_t *self, psd_error_t *err)
@@ -195,15 +124,8 @@ psd_status_t ps_server_read_name(const ps_server_t *self, char ret_name[PS_NAME_
 static psd_status_t settle_name(ps_server_t *self, const membership_t *known, psd_error_t *err)
 {
     const ps_config_t *config = self->config;
-    char byte = 0;
-    size_t n = 0;
-    bool has_registry = false;
-    psd_status_t rc = read_file(self->dir, REGISTRY, &byte, 1, &n, &has_registry, err);
 
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    if (has_registry && !ps_replica_has_log(self->dir)) {
+    if (has_registry(self->dir) && !ps_replica_has_log(self->dir)) {
         return psd_error_set(err, PSD_FOREIGN,
                              "data directory %s has a registry of its own; a node that joins a "
                              "cluster needs another directory",
@@ -279,6 +201,7 @@ psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err)
         return rc;
     }
     memcpy(self->node, joined.node, sizeof self->node); /* it may be given one */
+    memcpy(self->cluster_name, joined.cluster_name, sizeof self->cluster_name);
     self->cluster = joined.cluster;
     self->old_sessions = joined.session;
     /* Stored before the node announces itself, so that it never lacks what
@@ -297,6 +220,8 @@ psd_status_t ps_server_announce_member(ps_server_t *self, psd_error_t *err)
         .plugins = &self->plugins,
         .control = self->endpoint,
         .damage = &self->damage,
+        .dir = self->dir,
+        .cluster_name = self->cluster_name,
     };
 
     return ps_member_start(self->member, &args, err);

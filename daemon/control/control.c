@@ -442,6 +442,9 @@ static psd_status_t make_fleet(ps_control_t *self, psd_error_t *err)
     ps_fleet_args_t args = {.port = self->is.port, .turns = self->is.turns};
     psd_status_t rc = ps_overseer_new(&core, ps_now_ms(), &self->overseer, err);
 
+    if (rc == PSD_OK) {
+        ps_overseer_set_index(self->overseer, ps_registry_db_applied(self->is.db).index);
+    }
     args.overseer = self->overseer;
     return rc == PSD_OK ? ps_fleet_new(&args, &self->fleet, err) : rc;
 }

@@ -164,8 +164,7 @@ void ps_control_view_members(ps_control_t *self, ps_members_view_t *ret_view)
 static psd_status_t send_invite(ps_control_t *self, const ps_members_view_t *view,
                                 const ps_node_t *node, psd_error_t *err)
 {
-    ps_node_message_t invite = {.member = view->view.member,
-                                .lineage = *ps_registry_lineage(self->is.registry)};
+    ps_node_message_t invite = {.member = view->view.member};
     psd_status_t rc = PSD_OK;
 
     if (ps_id_is_zero(&self->tending.token)) {

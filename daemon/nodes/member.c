@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "daemon/nodes/heard_file.h"
 #include "daemon/nodes/member_inner.h"
 #include "daemon/nodes/tasks.h"
 #include "daemon/quorum/replica_list.h"
@@ -61,6 +62,18 @@ static void log_note(const ps_member_t *self, const ps_agent_note_t *note)
                "what=%s id=%" PRIu64 " registry=%s status=%s reason=%s", note->what, note->serial,
                self->registry, psd_status_name(note->status), quoted);
         break;
+    case PS_AGENT_PAST:
+        ps_log(PS_LOG_WARN, "registry_of_the_past",
+               "registry=%s hint=\"this node follows a later history of the registry, and does not "
+               "listen\"",
+               self->registry);
+        break;
+    case PS_AGENT_ASIDE:
+        ps_log(PS_LOG_WARN, "table_kept_aside",
+               "id=%" PRIu64 " hint=\"the registry does not know it: nobody is served, its rows "
+               "stay; pscli cluster registry unknown\"",
+               note->serial);
+        break;
     case PS_AGENT_NOT_OBEYED:
     default:
         ps_log(PS_LOG_ERROR, "registry_not_obeyed", "op=%s status=%s reason=%s", note->what,
@@ -91,6 +104,26 @@ static void run_task(ps_member_t *self, const ps_agent_task_t *task)
     psd_error_clear(self->err);
 }
 
+/* Before the tasks that follow from it: what is kept aside stays so after a crash. A
+ * file that cannot be written is tried again; the older one is the more careful. */
+static void store_heard(ps_member_t *self)
+{
+    const ps_heard_t *heard = NULL;
+    ps_heard_file_t file = {.cluster = self->cluster};
+    bool is_new = ps_agent_take_heard(self->agent, &heard);
+
+    if (!is_new && !self->heard_is_due) {
+        return;
+    }
+    file.heard = *heard; /* borrowed */
+    (void)snprintf(file.name, sizeof file.name, "%s", self->is.cluster_name);
+    self->heard_is_due = ps_heard_file_write(self->is.dir, &file, self->err) != PSD_OK;
+    if (self->heard_is_due) {
+        ps_log(PS_LOG_DEBUG, "heard_not_stored", "reason=\"%s\"", psd_error_text(self->err));
+        psd_error_clear(self->err);
+    }
+}
+
 static void run(ps_member_t *self)
 {
     ps_agent_task_t task;
@@ -103,6 +136,7 @@ static void run(ps_member_t *self)
     while (ps_agent_next_note(self->agent, &note)) {
         log_note(self, &note);
     }
+    store_heard(self);
     while (ps_agent_next_task(self->agent, &task)) {
         run_task(self, &task);
     }
@@ -156,6 +190,8 @@ static psd_status_t know_recovered(ps_member_t *self, uint32_t i, psd_error_t *e
 
 static psd_status_t new_agent(ps_member_t *self, psd_error_t *err)
 {
+    PSD_AUTO(ps_heard_file_done) ps_heard_file_t file = {.is_there = false};
+    psd_status_t rc = ps_heard_file_read(self->is.dir, &file, err);
     uint32_t n = ps_shards_n(self->is.shards);
     ps_agent_args_t args = {.node = {.incarnation = self->incarnation,
                                      .secret = self->secret,
@@ -164,8 +200,13 @@ static psd_status_t new_agent(ps_member_t *self, psd_error_t *err)
                                      .kept = ps_shards_kept(self->is.shards)},
                             .damage = self->is.damage->text,
                             .cluster = self->cluster,
-                            .looks_at_sizes = true};
+                            .looks_at_sizes = true,
+                            .heard =
+                                ps_id_equal(&file.cluster, &self->cluster) ? &file.heard : NULL};
 
+    if (rc != PSD_OK) {
+        return rc;
+    }
     self->shards = ps_alloc(n, sizeof *self->shards);
     if (self->shards == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory to announce the shards");
@@ -490,7 +531,7 @@ static void take_node(ps_member_t *self, ps_replica_t *replica, uint64_t conn, p
     heard.serial = head.serial;
     heard.cluster = head.cluster;
     heard.incarnation = head.incarnation;
-    heard.term = head.term;
+    heard.at = head.at;
     heard.n_seats = ps_replica_seats(replica, seats, heard.node.name);
     if (ps_node_message_encode(&heard, &out)) {
         /* When it does not arrive, the node asks again. */

@@ -74,6 +74,8 @@ typedef struct ps_member_args {
     const ps_plugins_t *plugins;
     const char *control;            /* the endpoint that this node advertises */
     const ps_node_damage_t *damage; /* what this start found */
+    const char *dir;                /* of heard.json */
+    const char *cluster_name;
 } ps_member_args_t;
 
 /* The shards run: announces them. Where files were damaged, waits a few

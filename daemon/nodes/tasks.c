@@ -22,6 +22,7 @@ static psd_status_t run_question(ps_shards_t *shards, const ps_agent_task_t *tas
     case PS_CALL_INSPECT:
     case PS_CALL_WAITING:
     case PS_CALL_CLOCKS:
+    case PS_CALL_UNKNOWN:
         return ps_shards_send_ask(shards, (ps_call_kind_t)task->question, task->id, ret_local, err);
     default:
         return psd_error_set(err, PSD_PROTO, "kind of a question is %" PRIu32, task->question);
@@ -37,6 +38,8 @@ psd_status_t ps_task_run(ps_shards_t *shards, const ps_plugins_t *plugins,
         return run_table(shards, plugins, task->table, ret_local, err);
     case PS_TASK_DROP:
         return ps_shards_send_drop(shards, task->id, ret_local, err);
+    case PS_TASK_ASIDE:
+        return ps_shards_send_aside(shards, task->id, ret_local, err);
     case PS_TASK_JOB:
         return ps_shards_send_job(shards, task->job, ret_local, err);
     case PS_TASK_ASK:

@@ -272,7 +272,8 @@ psd_status_t ps_replica_prepare(const char *dir, const ps_node_message_t *invite
     uint64_t member = 0;
     psd_status_t rc = new_member(&member, err);
 
-    return rc == PSD_OK ? make_log(dir, &invite->cluster, &invite->lineage, member, 1, 0, err) : rc;
+    return rc == PSD_OK ? make_log(dir, &invite->cluster, &invite->at.lineage, member, 1, 0, err)
+                        : rc;
 }
 
 void ps_replica_accept(ps_replica_t *self, const ps_node_message_t *invite)

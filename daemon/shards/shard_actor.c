@@ -223,6 +223,18 @@ static void do_drop(actor_t *self, ps_shard_call_t *call)
     }
 }
 
+static void do_aside(actor_t *self, ps_shard_call_t *call)
+{
+    ps_event_t event = {.kind = PS_EVENT_ASIDE, .table = call->table};
+
+    call->status = step(self, &event);
+}
+
+static void do_unknown(actor_t *self, ps_shard_call_t *call)
+{
+    call->status = ps_shard_list_aside(self->core, &call->answer.words, self->err);
+}
+
 static void do_job(actor_t *self, ps_shard_call_t *call)
 {
     ps_event_t event = {.kind = PS_EVENT_JOB, .job = &call->job};
@@ -282,7 +294,8 @@ static const struct {
     {"JOB", do_job},         {"FENCE", do_fence},
     {"INSPECT", do_inspect}, {"WAITING", do_waiting},
     {"CLOCKS", do_clocks},   {"CHECKPOINT", do_checkpoint},
-    {"SIZES", do_inspect},
+    {"SIZES", do_inspect},   {"ASIDE", do_aside},
+    {"UNKNOWN", do_unknown},
 };
 
 /* Reports go out; the pipe has room for the letter. */

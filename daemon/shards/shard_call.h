@@ -23,7 +23,9 @@
     X(WAITING)    /* job_id; answers waiting and clocks */             \
     X(CLOCKS)     /* job_id; answers clocks */                         \
     X(CHECKPOINT) /* words; answers words */                           \
-    X(SIZES)      /* answers sizes */
+    X(SIZES)      /* answers sizes */                                  \
+    X(ASIDE)      /* table: nobody gets it, its rows stay */           \
+    X(UNKNOWN)    /* answers words: the tables that are kept aside */
 
 #define PS_CALL_ENUM(NAME) PS_CALL_##NAME,
 typedef enum ps_call_kind { PS_CALL_MAP(PS_CALL_ENUM) PS_CALL_COUNT } ps_call_kind_t;

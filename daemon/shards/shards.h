@@ -96,6 +96,9 @@ PSD_MUST_CHECK psd_status_t ps_shards_send_table(ps_shards_t *self, const ps_tab
                                                  uint64_t *ret_serial, psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_shards_send_drop(ps_shards_t *self, uint32_t table,
                                                 uint64_t *ret_serial, psd_error_t *err);
+/* The registry does not know the table: its rows stay, nobody gets them. */
+PSD_MUST_CHECK psd_status_t ps_shards_send_aside(ps_shards_t *self, uint32_t table,
+                                                 uint64_t *ret_serial, psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_shards_send_job(ps_shards_t *self, const ps_job_t *job,
                                                uint64_t *ret_serial, psd_error_t *err);
 /* What the copy has comes as a report (PS_REPORT_POSITION), about when the

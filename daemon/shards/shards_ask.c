@@ -190,14 +190,15 @@ psd_status_t ps_shards_send_table(ps_shards_t *self, const ps_table_t *table, ui
     return rc;
 }
 
-psd_status_t ps_shards_send_drop(ps_shards_t *self, uint32_t table, uint64_t *ret_serial,
-                                 psd_error_t *err)
+/* A call about a table to each shard. */
+static psd_status_t send_about(ps_shards_t *self, ps_call_kind_t kind, uint32_t table,
+                               uint64_t *ret_serial, psd_error_t *err)
 {
     PSD_AUTO(asked_destroy) ps_asked_t *asked = NULL;
-    psd_status_t rc = new_asked(self, PS_CALL_DROP, 0, self->n_shards, &asked, err);
+    psd_status_t rc = new_asked(self, kind, 0, self->n_shards, &asked, err);
 
     for (uint32_t i = 0; rc == PSD_OK && i < self->n_shards; i++) {
-        rc = ps_shard_call_new(PS_CALL_DROP, 0, &asked->calls[i], err);
+        rc = ps_shard_call_new(kind, 0, &asked->calls[i], err);
         if (rc == PSD_OK) {
             asked->calls[i]->table = table;
         }
@@ -206,6 +207,18 @@ psd_status_t ps_shards_send_drop(ps_shards_t *self, uint32_t table, uint64_t *re
         *ret_serial = add_asked(self, &asked);
     }
     return rc;
+}
+
+psd_status_t ps_shards_send_drop(ps_shards_t *self, uint32_t table, uint64_t *ret_serial,
+                                 psd_error_t *err)
+{
+    return send_about(self, PS_CALL_DROP, table, ret_serial, err);
+}
+
+psd_status_t ps_shards_send_aside(ps_shards_t *self, uint32_t table, uint64_t *ret_serial,
+                                  psd_error_t *err)
+{
+    return send_about(self, PS_CALL_ASIDE, table, ret_serial, err);
 }
 
 psd_status_t ps_shards_send_job(ps_shards_t *self, const ps_job_t *job, uint64_t *ret_serial,

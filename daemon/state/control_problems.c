@@ -364,6 +364,22 @@ static bool add_files(const ps_node_t *node, const ps_sight_t *view, ps_doc_t *a
     return ps_doc_append_text(array, text);
 }
 
+/* 'node "n1" keeps 2 tables aside …' */
+static bool add_aside(const ps_node_t *node, const ps_sight_t *view, ps_doc_t *array)
+{
+    char text[TEXT_SIZE];
+
+    if (view->n_aside == 0) {
+        return true;
+    }
+    (void)snprintf(text, sizeof text,
+                   "node \"%s\" keeps %" PRIu32
+                   " table%s aside that the registry does not know; \"pscli cluster registry "
+                   "unknown\" lists them, \"accept\" takes them back, \"discard\" drops them",
+                   node->name, view->n_aside, view->n_aside == 1 ? "" : "s");
+    return ps_doc_append_text(array, text);
+}
+
 void ps_control_print_stuck(const ps_node_t *node, const ps_node_left_t *left, char *ret_text,
                             size_t size)
 {
@@ -429,7 +445,7 @@ bool ps_control_add_problems(const ps_control_t *self, const ps_control_request_
             done = ps_doc_append_text(array, text);
         }
         done = done && add_files(node, &view, array) && add_disks(node, answers, array) &&
-               add_drain(self, node, array);
+               add_drain(self, node, array) && add_aside(node, &view, array);
         if (done && view.damage[0] != '\0' && lacks_copies(registry, node)) {
             done = add_damage(node, &view, array);
         }

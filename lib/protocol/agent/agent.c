@@ -40,6 +40,7 @@ struct ps_agent {
     bool files_out;       /* no descriptor is left */
     uint64_t refused_ms;  /* when a refusal was last noted; 0: none since it was announced … */
     psd_status_t refused; /* … and what that was */
+    uint64_t past_ms;     /* when a registry of the past was last noted; 0: not yet */
     char refusal[PS_DAMAGE_TEXT_SIZE];
     ps_table_t *tables; /* owned; that the shards know: as the registry sent them, or by id alone:
                            read from disk */
@@ -62,7 +63,8 @@ struct ps_agent {
     ps_buffer_t sent; /* the message that ps_agent_next_message returned */
     ps_agent_note_t notes[NOTES_MAX];
     size_t n_notes;
-    uint64_t term;                 /* the highest that a leader named: a lower one leads no more */
+    ps_heard_t heard;              /* owned */
+    bool is_heard_new;             /* since ps_agent_take_heard */
     ps_seat_t seats[PS_SEATS_MAX]; /* that have the registry */
     size_t n_seats;
     bool is_elsewhere;                /* who was asked does not lead … */
@@ -85,6 +87,9 @@ psd_status_t ps_agent_new(const ps_agent_args_t *args, uint64_t now_ms, ps_agent
     self->is_heard = true;
     self->heard_ms = now_ms;
     self->look_ms = args->looks_at_sizes ? 0 : UINT64_MAX;
+    if (args->heard != NULL && !ps_heard_copy(args->heard, &self->heard)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory to speak with the registry");
+    }
     *ret_agent = self;
     self = NULL;
     return PSD_OK;
@@ -117,6 +122,7 @@ void ps_agent_destroy(ps_agent_t **self_p)
     }
     ps_map_done(&self->places);
     ps_sizes_done(&self->sizes);
+    ps_heard_done(&self->heard);
     ps_buffer_done(&self->sent);
     ps_free(self->tables);
     ps_free(self->deliveries);
@@ -197,7 +203,7 @@ static ps_node_message_t new_message(ps_agent_t *self, ps_node_message_kind_t ki
                                .serial = serial != 0 ? serial : ++self->last_serial,
                                .cluster = self->is.cluster,
                                .incarnation = self->is.node.incarnation,
-                               .term = self->term};
+                               .at = self->heard.at};
 }
 
 static psd_status_t put_message(ps_agent_t *self, const ps_node_message_t *message)
@@ -285,6 +291,7 @@ static psd_status_t send_sizes(ps_agent_t *self, uint64_t now_ms)
 
     message.epoch = self->max_epoch;
     message.files_out = self->files_out;
+    message.n_aside = (uint32_t)self->heard.n_aside;
     message.sizes = due;
     message.n_sizes = ps_sizes_take_due(&self->sizes, now_ms, due);
     return put_message(self, &message);
@@ -476,21 +483,62 @@ static bool names(const ps_node_message_t *known, uint32_t table)
     return false;
 }
 
-/* Tables that the registry no longer has were dropped while this node was away:
- * all of them become tasks, or none. */
+static psd_status_t put_aside(ps_agent_t *self, uint32_t table, uint64_t serial, psd_error_t *err)
+{
+    bool is_aside = ps_heard_is_aside(&self->heard, table);
+
+    if (!ps_heard_put_aside(&self->heard, table)) {
+        return no_memory(err);
+    }
+    if (!is_aside) {
+        note(self, &(ps_agent_note_t){.kind = PS_AGENT_ASIDE, .serial = table});
+    }
+    return put_task(self, PS_TASK_ASIDE, table, serial, err);
+}
+
+/* From here on the node follows that registry. */
+static void follow(ps_agent_t *self, const ps_node_message_t *known)
+{
+    const ps_heard_t before = self->heard;
+
+    ps_heard_follow(&self->heard, &known->at);
+    self->heard.last_table = known->last_table;
+    self->heard.last_job = known->last_job;
+    self->is_heard_new = self->is_heard_new || before.last_table != known->last_table ||
+                         before.last_job != known->last_job ||
+                         !ps_id_equal(&before.at.lineage, &known->at.lineage);
+}
+
+/* Tables that the registry does not have were dropped while this node was away, or
+ * are of another history: all of them become tasks, or none. */
 static psd_status_t take_known(ps_agent_t *self, const ps_node_message_t *message, psd_error_t *err)
 {
+    ps_heard_word_t word = ps_heard_judge(&self->heard, &message->at);
+    size_t n_aside = self->heard.n_aside;
     psd_status_t rc = reserve(self, self->n_tables, err);
 
     for (size_t i = 0; rc == PSD_OK && i < self->n_tables; i++) {
-        if (!names(message, self->tables[i].id)) {
-            rc = put_task(self, PS_TASK_DROP, self->tables[i].id, message->serial, err);
+        uint32_t id = self->tables[i].id;
+
+        if (names(message, id)) {
+            continue;
         }
+        rc = ps_heard_fate(&self->heard, word, message->last_table, id) == PS_FATE_DROPPED
+                 ? put_task(self, PS_TASK_DROP, id, message->serial, err)
+                 : put_aside(self, id, message->serial, err);
     }
-    if (rc == PSD_OK && !has_delivery(self, message->serial)) {
+    if (self->heard.n_aside != n_aside) {
+        self->is_heard_new = true;
+        self->beat_ms = 0; /* it reports them */
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    follow(self, message);
+    if (!has_delivery(self, message->serial)) {
         answer(self, message->serial, PSD_OK, "", NULL);
     }
-    return rc;
+    return PSD_OK;
 }
 
 /* A task that needs the message, which it takes. */
@@ -518,6 +566,10 @@ static psd_status_t obey(ps_agent_t *self, ps_node_message_t *message, psd_error
     if (has_delivery(self, message->serial)) {
         return PSD_OK; /* it was sent again: the answer will come */
     }
+    if (message->kind != PS_NODE_KNOWN &&
+        !ps_id_equal(&message->at.lineage, &self->heard.at.lineage)) {
+        return PSD_OK; /* the list of its tables comes first; this will come again */
+    }
     switch ((int)message->kind) {
     case PS_NODE_KNOWN:
         return take_known(self, message, err);
@@ -529,6 +581,7 @@ static psd_status_t obey(ps_agent_t *self, ps_node_message_t *message, psd_error
     case PS_NODE_JOB:
         return keep_message(self, PS_TASK_JOB, message, err);
     case PS_NODE_SESSIONS:
+        self->heard.session = message->session;
         return keep_message(self, PS_TASK_SESSIONS, message, err);
     case PS_NODE_ASK:
         return keep_message(self, PS_TASK_ASK, message, err);
@@ -573,8 +626,14 @@ static void take_out(ps_agent_t *self, size_t i)
 static void finish_tell(ps_agent_t *self, const delivery_t *delivery, psd_status_t status,
                         const char *text)
 {
+    bool is_told = delivery->kind == PS_TASK_DROP || delivery->kind == PS_TASK_TABLE;
+
     if (status == PSD_OK && delivery->kind == PS_TASK_DROP) {
         forget_table(self, delivery->id);
+    }
+    if (status == PSD_OK && is_told && ps_heard_take_back(&self->heard, delivery->id)) {
+        self->is_heard_new = true;
+        self->beat_ms = 0;
     }
     if (delivery->serial == 0) {
         return; /* no answer: its status is nobody's */
@@ -641,8 +700,8 @@ void ps_agent_finished(ps_agent_t *self, uint64_t local, psd_status_t status, co
 
 static const char *word_of(ps_agent_task_kind_t kind)
 {
-    static const char *const WORDS[] = {"?",   "table", "drop",   "job",  "sessions",
-                                        "ask", "fence", "invite", "sizes"};
+    static const char *const WORDS[] = {"?",   "table", "drop",   "job",   "sessions",
+                                        "ask", "fence", "invite", "sizes", "aside"};
 
     return WORDS[kind];
 }
@@ -760,16 +819,42 @@ bool ps_agent_take_joined(ps_agent_t *self)
     return joined;
 }
 
+bool ps_agent_take_heard(ps_agent_t *self, const ps_heard_t **ret_heard)
+{
+    bool is_new = self->is_heard_new;
+
+    self->is_heard_new = false;
+    *ret_heard = &self->heard;
+    return is_new;
+}
+
+/* Whether the registry's message counts: not one of a leader of before, or of a
+ * history that this node has left. */
+static bool counts(ps_agent_t *self, const ps_node_message_t *message, uint64_t now_ms)
+{
+    ps_heard_word_t word = ps_heard_judge(&self->heard, &message->at);
+
+    if (!ps_id_equal(&message->cluster, &self->is.cluster)) {
+        return true; /* it is refused, or says that this node is */
+    }
+    if (word == PS_HEARD_NEWEST) {
+        self->is_heard_new = self->is_heard_new || self->heard.at.term != message->at.term;
+        ps_heard_follow(&self->heard, &message->at);
+    } else if (word == PS_HEARD_PAST &&
+               (self->past_ms == 0 || now_ms >= self->past_ms + REFUSED_AGAIN_MS)) {
+        self->past_ms = now_ms;
+        note(self, &(ps_agent_note_t){.kind = PS_AGENT_PAST});
+    }
+    return word == PS_HEARD_NEWEST || word == PS_HEARD_OTHER;
+}
+
 void ps_agent_take(ps_agent_t *self, ps_bytes_t bytes, uint64_t now_ms)
 {
     PSD_AUTO(ps_node_message_done) ps_node_message_t message = {0};
     psd_status_t rc = ps_node_message_decode(bytes, &message, self->err);
 
-    if (rc == PSD_OK && ps_id_equal(&message.cluster, &self->is.cluster)) {
-        if (message.term < self->term) {
-            return; /* of one that has led before */
-        }
-        self->term = message.term;
+    if (rc == PSD_OK && !counts(self, &message, now_ms)) {
+        return;
     }
     hear(self, now_ms);
     if (rc != PSD_OK) {

@@ -27,8 +27,9 @@ typedef struct ps_agent_args {
                            ps_agent_destroy */
     const char *damage; /* found at this start; ""; borrowed */
     ps_id_t cluster;
-    uint64_t heartbeat_ms; /* 0: the registry is in this process, and needs no signs of life */
-    bool looks_at_sizes;   /* asks the shards for sizes of partitions (SIZES) */
+    uint64_t heartbeat_ms;   /* 0: the registry is in this process, and needs no signs of life */
+    bool looks_at_sizes;     /* asks the shards for sizes of partitions (SIZES) */
+    const ps_heard_t *heard; /* what it knew when its last life ended; NULL: nothing; copied */
 } ps_agent_args_t;
 
 /* Errors: PSD_NOMEM. */
@@ -68,7 +69,8 @@ typedef enum ps_agent_task_kind {
     PS_TASK_ASK,       /* question, id of a job or 0, words */
     PS_TASK_FENCE,     /* fence; a report has the answer */
     PS_TASK_INVITE,    /* message */
-    PS_TASK_SIZES      /* sizes of the primaries here */
+    PS_TASK_SIZES,     /* sizes of the primaries here */
+    PS_TASK_ASIDE      /* id: its rows stay, and nobody gets them */
 } ps_agent_task_kind_t;
 
 /* For the shards of a node. */
@@ -104,9 +106,12 @@ PSD_MUST_CHECK bool ps_agent_take_joined(ps_agent_t *self);
 typedef enum ps_agent_note_kind {
     PS_AGENT_GONE = 1, /* the registry is silent, for silent_ms */
     PS_AGENT_BACK,
-    PS_AGENT_REFUSED,   /* the registry refuses `what`, message `serial`, or this node cannot
-                           read `what`; first, and again after an hour */
-    PS_AGENT_NOT_OBEYED /* this node could not do `what` */
+    PS_AGENT_REFUSED,    /* the registry refuses `what`, message `serial`, or this node cannot
+                            read `what`; first, and again after an hour */
+    PS_AGENT_NOT_OBEYED, /* this node could not do `what` */
+    PS_AGENT_PAST,       /* a registry of a history that this node has left speaks to it; first,
+                            and again after an hour */
+    PS_AGENT_ASIDE       /* table `serial` is kept aside from now on */
 } ps_agent_note_kind_t;
 
 typedef struct ps_agent_note {
@@ -119,6 +124,10 @@ typedef struct ps_agent_note {
 } ps_agent_note_t;
 /* For the log; each once. Notes that nobody reads in time are dropped. */
 PSD_MUST_CHECK bool ps_agent_next_note(ps_agent_t *self, ps_agent_note_t *ret_note);
+
+/* true when what the node remembers has changed since: store it before the next task.
+ * Borrowed until the next call. */
+PSD_MUST_CHECK bool ps_agent_take_heard(ps_agent_t *self, const ps_heard_t **ret_heard);
 
 /* ---- queries ---- */
 

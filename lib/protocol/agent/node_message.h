@@ -24,6 +24,7 @@
 #ifndef PS_PROTOCOL_NODE_MESSAGE_H
 #define PS_PROTOCOL_NODE_MESSAGE_H
 
+#include "protocol/agent/heard.h"
 #include "protocol/agent/node_fields.def"
 #include "protocol/core/outbox.h"
 #include "protocol/facts/shard_answer.h"
@@ -67,12 +68,13 @@ typedef struct ps_node_message {
     uint64_t serial;
     ps_id_t cluster;
     uint64_t incarnation;
-    uint64_t term;   /* of the registry's leader */
+    ps_moment_t at;  /* the registry's state */
     ps_node_t node;  /* without lost */
     ps_lost_t *lost; /* owned, as the other lists */
     size_t n_lost;
-    uint64_t epoch; /* the greatest that the sender knows */
-    bool files_out; /* the process is out of descriptors */
+    uint64_t epoch;   /* the greatest that the sender knows */
+    bool files_out;   /* the process is out of descriptors */
+    uint32_t n_aside; /* tables that it keeps aside */
     psd_status_t status;
     char text[PS_DAMAGE_TEXT_SIZE]; /* why status is not OK; damage found at the start */
     ps_size_info_t *sizes;          /* of primaries, that differ from the last ones sent */
@@ -82,6 +84,8 @@ typedef struct ps_node_message {
     ps_answers_t answers; /* owned; times are ages */
     uint32_t *tables;
     size_t n_tables;
+    uint32_t last_table; /* the greatest numbers that were given out */
+    uint32_t last_job;
     uint64_t session;
     ps_table_t table; /* without its lists */
     ps_place_t *places;
@@ -93,7 +97,6 @@ typedef struct ps_node_message {
     ps_seat_t *seats; /* that have the registry; node.name is the leader's, or "" */
     size_t n_seats;
     uint64_t member; /* that sends, of the registry; node.control is where it listens */
-    ps_id_t lineage;
     ps_id_t token;   /* of an invitation; zero: none */
     uint64_t offset; /* in the database */
     uint64_t total;  /* its bytes */

@@ -103,8 +103,10 @@ ps_sight_t ps_overseer_look(const ps_overseer_t *self, const ps_node_t *node, ui
     ps_sight_t sight = {.state = PS_HEALTH_DOWN, .never = true, .damage = ""};
 
     if (known != NULL) {
-        sight = (ps_sight_t){
-            .state = known->state, .damage = known->damage, .files_out = known->files_out};
+        sight = (ps_sight_t){.state = known->state,
+                             .damage = known->damage,
+                             .files_out = known->files_out,
+                             .n_aside = known->n_aside};
     }
     if (node->incarnation != self->is.incarnation && now_ms > node->last_seen_ms) {
         sight.silent_ms = now_ms - node->last_seen_ms;
@@ -180,6 +182,20 @@ void ps_overseer_set_files_out(ps_overseer_t *self, uint64_t incarnation, bool i
     if (node != NULL) {
         node->files_out = is_out;
     }
+}
+
+void ps_overseer_set_aside(ps_overseer_t *self, uint64_t incarnation, uint32_t n_aside)
+{
+    ps_overseen_t *node = ps_overseen_find(self, incarnation);
+
+    if (node != NULL) {
+        node->n_aside = n_aside;
+    }
+}
+
+void ps_overseer_set_index(ps_overseer_t *self, uint64_t index)
+{
+    self->index = index;
 }
 
 void ps_overseer_set_damage(ps_overseer_t *self, uint64_t incarnation, const char *text)

@@ -71,6 +71,7 @@ typedef struct ps_sight {
     bool never;         /* it was never heard since the registry's start */
     const char *damage; /* damage found at its start; "". Borrowed */
     bool files_out;     /* it is out of descriptors */
+    uint32_t n_aside;   /* tables that it keeps aside */
 } ps_sight_t;
 
 /* The health of a node of the registry. */
@@ -92,6 +93,9 @@ PSD_MUST_CHECK psd_status_t ps_overseer_add(ps_overseer_t *self, const ps_node_t
                                             uint64_t conn, psd_error_t *err);
 /* Notes whether that life of a node is out of descriptors. */
 void ps_overseer_set_files_out(ps_overseer_t *self, uint64_t incarnation, bool is_out);
+/* Notes how many tables that life of a node keeps aside, because the registry does
+ * not know them. */
+void ps_overseer_set_aside(ps_overseer_t *self, uint64_t incarnation, uint32_t n_aside);
 /* Notes the damage that this life of a node found; "": none. */
 void ps_overseer_set_damage(ps_overseer_t *self, uint64_t incarnation, const char *text);
 /* PSD_OK: the node has announced itself on that connection. Errors: PSD_NO_NODE
@@ -135,6 +139,9 @@ void ps_overseer_tell_job(ps_overseer_t *self, uint32_t job);
 /* Announces that sessions up to this one may be given out. */
 void ps_overseer_tell_sessions(ps_overseer_t *self, uint64_t session);
 uint64_t ps_overseer_sessions(const ps_overseer_t *self);
+/* Sets the index of the last command that the state has: all that is sent from now on
+ * carries it. */
+void ps_overseer_set_index(ps_overseer_t *self, uint64_t index);
 /* Call before a drop is decided: reserves memory to record the drop, because
  * the registry will have forgotten the table. false: no memory. */
 PSD_MUST_CHECK bool ps_overseer_reserve(ps_overseer_t *self);

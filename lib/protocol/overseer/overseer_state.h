@@ -30,6 +30,7 @@ typedef struct ps_overseen {
     ps_health_t told;                 /* the last reported health; 0: none */
     uint64_t silent_ms;               /* when it became what it is */
     bool files_out;                   /* it is out of descriptors */
+    uint32_t n_aside;                 /* tables that it keeps aside */
     char damage[PS_DAMAGE_TEXT_SIZE]; /* what its start found; "" */
     bool stale;                       /* no memory to record a change: everything will be sent
                                          again */
@@ -51,6 +52,7 @@ struct ps_overseer {
     size_t questions_capacity;
     uint64_t last_serial;
     uint64_t sessions; /* sessions that may have been given out */
+    uint64_t index;    /* of the last command that the state has */
     uint64_t ticked_ms;
     ps_seat_t seats[PS_SEATS_MAX]; /* that have the registry */
     size_t n_seats;

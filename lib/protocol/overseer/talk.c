@@ -20,6 +20,8 @@ static ps_sent_t encode_known(const ps_registry_t *registry, ps_node_message_t *
     size_t n = ps_registry_n_tables(registry);
     ps_sent_t sent = PS_SENT_NOT;
 
+    message->last_table = ps_registry_last_table(registry);
+    message->last_job = ps_registry_last_job(registry);
     message->tables = ps_alloc(n, sizeof *message->tables);
     if (message->tables != NULL) {
         for (size_t i = 0; i < n; i++) {
@@ -81,7 +83,9 @@ static ps_node_message_t new_message(const ps_overseer_t *self, ps_node_message_
 {
     ps_node_message_t message = {.kind = kind, .serial = serial, .incarnation = incarnation};
 
-    message.term = self->is.term;
+    message.at = (ps_moment_t){.lineage = *ps_registry_lineage(self->is.registry),
+                               .term = self->is.term,
+                               .index = self->index};
     (void)ps_registry_cluster(self->is.registry, &message.cluster);
     return message;
 }
@@ -137,7 +141,7 @@ bool ps_overseer_encode_invite(ps_overseer_t *self, uint64_t incarnation,
     message.serial = head.serial;
     message.cluster = head.cluster;
     message.incarnation = head.incarnation;
-    message.term = head.term;
+    message.at = head.at;
     return ps_node_message_encode(&message, buffer);
 }
 
@@ -173,6 +177,7 @@ static psd_status_t take_beat(ps_overseer_t *self, const ps_node_message_t *mess
 
     if (rc == PSD_OK) {
         ps_overseer_set_files_out(self, message->incarnation, message->files_out);
+        ps_overseer_set_aside(self, message->incarnation, message->n_aside);
     }
     for (size_t i = 0; rc == PSD_OK && i < message->n_sizes; i++) {
         const ps_size_info_t *size = &message->sizes[i];

@@ -11,6 +11,8 @@ typedef struct ps_local_table {
     ps_table_spec_t spec;        /* owned copy */
     ps_table_use_t use;          /* the memory used for it here */
     bool was_found;              /* on the disk, at startup */
+    bool aside;                  /* the registry does not know it: nobody is served, until the
+                                    registry names it again */
     uint64_t lost_sessions;      /* sessions up to this one used rows of it that
                                     are gone, here or elsewhere; never falls */
     ps_route_t *routes;          /* owned; spec.n_partitions, in order */

@@ -424,8 +424,9 @@ bool ps_node_knows(const ps_node_t *self, const ps_id_t *secret);
 /* The node that a route leads to. */
 const ps_node_t *ps_registry_node_by_incarnation(const ps_registry_t *self, uint64_t incarnation);
 size_t ps_registry_n_tables(const ps_registry_t *self);
-/* The highest table id ever given. */
+/* The highest ids ever given. */
 uint32_t ps_registry_last_table(const ps_registry_t *self);
+uint32_t ps_registry_last_job(const ps_registry_t *self);
 const ps_table_t *ps_registry_table_at(const ps_registry_t *self, size_t i);
 const ps_table_t *ps_registry_table(const ps_registry_t *self, const char *name);
 const ps_table_t *ps_registry_table_by_id(const ps_registry_t *self, uint32_t id);

@@ -65,6 +65,11 @@ size_t ps_registry_n_tables(const ps_registry_t *self)
     return self->n_tables;
 }
 
+uint32_t ps_registry_last_job(const ps_registry_t *self)
+{
+    return self->cluster.last_job;
+}
+
 uint32_t ps_registry_last_table(const ps_registry_t *self)
 {
     return self->cluster.last_table;

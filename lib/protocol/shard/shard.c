@@ -397,6 +397,9 @@ psd_status_t ps_shard_step(ps_shard_t *self, const ps_event_t *event, ps_outbox_
     case PS_EVENT_DROP:
         ps_shard_step_drop(self, event);
         break;
+    case PS_EVENT_ASIDE:
+        ps_shard_step_aside(self, event);
+        break;
     case PS_EVENT_JOB:
         rc = ps_shard_step_job(self, event->job, err);
         break;

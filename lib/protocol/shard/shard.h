@@ -45,7 +45,8 @@ typedef enum ps_event_kind {
     PS_EVENT_FENCE = 7,   /* a copy refuses records of epochs below `epoch`; answered by
                            * PS_REPORT_POSITION if it is here
                            */
-    PS_EVENT_FLUSHED = 8  /* records are on the disk, or the disk fails */
+    PS_EVENT_FLUSHED = 8, /* records are on the disk, or the disk fails */
+    PS_EVENT_ASIDE = 9    /* the registry does not know a table: nobody is served, its rows stay */
 } ps_event_kind_t;
 
 /* All records of a partition up to lsn are on the disk. */
@@ -72,7 +73,7 @@ typedef struct ps_event {
                                    */
     uint64_t last_session;        /* MESSAGE: the highest that the registry has
                                      given out; 0: not known here */
-    uint32_t table;               /* TABLE, DROP, FENCE: the registry's number */
+    uint32_t table;               /* TABLE, DROP, FENCE, ASIDE: the registry's number */
     uint32_t partition;           /* FENCE */
     uint64_t epoch;               /* FENCE */
     const ps_table_spec_t *spec;  /* TABLE; copied */
@@ -135,6 +136,11 @@ PSD_MUST_CHECK psd_status_t ps_shard_partitions(const ps_shard_t *self,
                                                 psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_shard_sizes(const ps_shard_t *self, ps_size_info_t **ret_infos,
                                            size_t *ret_n, psd_error_t *err);
+/* Appends what is here of the tables that are kept aside: {"tables":[{"id":7,"spec":{…}
+ * (table_doc.h),"partitions":[{"partition":0,"epoch":3,"lsn":9,"lsn_epoch":3,"whole":true,
+ * "rows":5,"bytes":40},…]},…]}. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_shard_list_aside(const ps_shard_t *self, ps_buffer_t *words,
+                                                psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_shard_lags(const ps_shard_t *self, ps_lag_info_t **ret_infos,
                                           size_t *ret_n, psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_shard_waiting(const ps_shard_t *self, uint32_t job,

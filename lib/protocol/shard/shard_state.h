@@ -57,6 +57,12 @@ PSD_MUST_CHECK psd_status_t ps_shard_visit(ps_shard_t *self,
 PSD_MUST_CHECK psd_status_t ps_shard_step_table(ps_shard_t *self, const ps_event_t *event,
                                                 psd_error_t *err);
 void ps_shard_step_drop(ps_shard_t *self, const ps_event_t *event);
+/* shard_aside.c */
+void ps_shard_step_aside(ps_shard_t *self, const ps_event_t *event);
+/* A table that is kept aside is wanted again: it must be the same. Errors:
+ * PSD_INVALID. */
+PSD_MUST_CHECK psd_status_t ps_shard_check_aside(const ps_local_table_t *table,
+                                                 const ps_table_spec_t *spec, psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_shard_step_job(ps_shard_t *self, const ps_job_t *job,
                                               psd_error_t *err);
 /* Take NULL, null what they point at. */

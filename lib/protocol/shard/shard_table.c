@@ -454,6 +454,11 @@ psd_status_t ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_
         }
         table = fresh;
     }
+    rc = ps_shard_check_aside(table, event->spec, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    table->aside = false;
     rc = make_partitions(self, table, event, err);
     if (rc == PSD_OK && fresh != NULL && !ps_map_put(&self->step.tables, event->table, fresh)) {
         rc = psd_error_set(err, PSD_NOMEM, "no memory for a table");

@@ -70,6 +70,15 @@ static void assert_silent(void)
     cr_assert_not(says(), "it says %s", ps_node_message_name(said.kind));
 }
 
+/* Of the registry that it follows from the start. */
+static ps_node_message_t sample_of(ps_node_message_kind_t kind)
+{
+    ps_node_message_t message = node_message_sample(kind);
+
+    message.at = (ps_moment_t){.term = 107};
+    return message;
+}
+
 static void hear(ps_node_message_t *message)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
@@ -151,7 +160,7 @@ static void assert_answers(uint64_t serial, psd_status_t status, const char *tex
 /* The sample's table with two partitions, or what changed of it. */
 static void hear_table(ps_node_message_kind_t kind, uint64_t serial, uint64_t epoch)
 {
-    PSD_AUTO(ps_node_message_done) ps_node_message_t table = node_message_sample(kind);
+    PSD_AUTO(ps_node_message_done) ps_node_message_t table = sample_of(kind);
 
     table.serial = serial;
     table.incarnation = ME;
@@ -336,7 +345,7 @@ Test(agent, drops_tables_that_the_registry_does_not_know)
 {
     uint32_t known[] = {3};
     ps_node_message_t message = {
-        .kind = PS_NODE_KNOWN, .serial = 5, .tables = known, .n_tables = 1};
+        .kind = PS_NODE_KNOWN, .serial = 5, .tables = known, .n_tables = 1, .last_table = 4};
     uint64_t local = 0;
 
     for (uint32_t i = 2; i <= 4; i++) {
@@ -366,7 +375,7 @@ Test(agent, drops_tables_that_the_registry_does_not_know)
 
 Test(agent, answers_a_question_with_what_the_shards_say)
 {
-    PSD_AUTO(ps_node_message_done) ps_node_message_t ask = node_message_sample(PS_NODE_ASK);
+    PSD_AUTO(ps_node_message_done) ps_node_message_t ask = sample_of(PS_NODE_ASK);
     ps_answers_t answers = {0};
     ps_agent_task_t task;
 
@@ -389,8 +398,8 @@ Test(agent, answers_a_question_with_what_the_shards_say)
 
 Test(agent, says_what_the_shards_cannot_do)
 {
-    PSD_AUTO(ps_node_message_done) ps_node_message_t job = node_message_sample(PS_NODE_JOB);
-    PSD_AUTO(ps_node_message_done) ps_node_message_t fence = node_message_sample(PS_NODE_FENCE);
+    PSD_AUTO(ps_node_message_done) ps_node_message_t job = sample_of(PS_NODE_JOB);
+    PSD_AUTO(ps_node_message_done) ps_node_message_t fence = sample_of(PS_NODE_FENCE);
     ps_agent_note_t note;
 
     join();
@@ -408,10 +417,9 @@ Test(agent, says_what_the_shards_cannot_do)
     (void)begin(PS_TASK_FENCE);
     assert_no_task();
     assert_silent(); /* a report has the answer */
-    hear(&(ps_node_message_t){.kind = PS_NODE_BEAT, .serial = 91, .term = job.term});
+    hear(&(ps_node_message_t){.kind = PS_NODE_BEAT, .serial = 91, .at = job.at});
     assert_answers(91, PSD_UNSUPPORTED, "it is a message of nodes");
-    hear(&(ps_node_message_t){
-        .kind = PS_NODE_SESSIONS, .serial = 92, .session = 7, .term = job.term});
+    hear(&(ps_node_message_t){.kind = PS_NODE_SESSIONS, .serial = 92, .session = 7, .at = job.at});
     cr_assert_eq(next_task(PS_TASK_SESSIONS).session, 7);
     ps_agent_began(agent, 0, PSD_OK, "");
     assert_answers(92, PSD_OK, "");
@@ -420,11 +428,12 @@ Test(agent, says_what_the_shards_cannot_do)
 Test(agent, does_not_obey_who_led_before)
 {
     join();
-    hear(&(ps_node_message_t){.kind = PS_NODE_SESSIONS, .serial = 5, .session = 7, .term = 3});
+    hear(&(ps_node_message_t){
+        .kind = PS_NODE_SESSIONS, .serial = 5, .session = 7, .at = {.term = 3}});
     ps_agent_began(agent, 0, PSD_OK, next_task(PS_TASK_SESSIONS).session == 7 ? "" : "another");
     assert_answers(5, PSD_OK, "");
-    cr_assert_eq(said.term, 3);
-    hear(&(ps_node_message_t){.kind = PS_NODE_KNOWN, .serial = 6, .term = 2});
+    cr_assert_eq(said.at.term, 3);
+    hear(&(ps_node_message_t){.kind = PS_NODE_KNOWN, .serial = 6, .at = {.term = 2}});
     assert_no_task();
     assert_silent();
 }
@@ -557,7 +566,7 @@ Test(agent, forgets_what_void_tasks_came_to)
  * done. */
 Test(agent, answers_once_for_tasks_of_which_one_cannot_begin)
 {
-    ps_node_message_t known = {.kind = PS_NODE_KNOWN, .serial = 5};
+    ps_node_message_t known = {.kind = PS_NODE_KNOWN, .serial = 5, .last_table = 4};
     uint64_t local = 0;
 
     cr_assert_eq(ps_agent_know(agent, 2, err), PSD_OK);
@@ -571,6 +580,83 @@ Test(agent, answers_once_for_tasks_of_which_one_cannot_begin)
     finish(local, PSD_OK, "");
     assert_answers(5, PSD_BUSY, "");
     assert_silent();
+}
+
+/* What the agent wants to have stored. */
+static const ps_heard_t *stored(void)
+{
+    const ps_heard_t *heard = NULL;
+
+    cr_assert(ps_agent_take_heard(agent, &heard));
+    return heard;
+}
+
+Test(agent, keeps_aside_what_another_history_does_not_know)
+{
+    uint32_t tables[] = {3};
+    ps_node_message_t known = {.kind = PS_NODE_KNOWN,
+                               .serial = 5,
+                               .tables = tables,
+                               .n_tables = 1,
+                               .last_table = 9,
+                               .at = {.lineage = sample_id(7), .index = 4}};
+    ps_agent_note_t note;
+
+    cr_assert_eq(ps_agent_know(agent, 2, err), PSD_OK);
+    cr_assert_eq(ps_agent_know(agent, 3, err), PSD_OK);
+    join();
+    hear(&(ps_node_message_t){
+        .kind = PS_NODE_DROP, .serial = 4, .table = {.id = 2}, .at = known.at});
+    assert_no_task(); /* the list of its tables comes first */
+    hear(&known);
+    cr_assert_eq(next_task(PS_TASK_ASIDE).id, 2);
+    finish(begin(PS_TASK_ASIDE), PSD_OK, "");
+    assert_no_task();
+    assert_answers(5, PSD_OK, "");
+    cr_assert(ps_agent_next_note(agent, &note));
+    cr_assert_eq(note.kind, PS_AGENT_ASIDE);
+    cr_assert_eq(note.serial, 2);
+    cr_assert(ps_heard_is_aside(stored(), 2));
+    tick(0);
+    assert_says(PS_NODE_BEAT);
+    cr_assert_eq(said.n_aside, 1);
+    known.serial = 6; /* which is of this history now: it stays aside */
+    hear(&known);
+    cr_assert_eq(next_task(PS_TASK_ASIDE).id, 2);
+    finish(begin(PS_TASK_ASIDE), PSD_OK, "");
+    assert_answers(6, PSD_OK, "");
+    hear(&(ps_node_message_t){
+        .kind = PS_NODE_DROP, .serial = 7, .table = {.id = 2}, .at = known.at});
+    finish(begin(PS_TASK_DROP), PSD_OK, "");
+    assert_answers(7, PSD_OK, "");
+    cr_assert_eq(stored()->n_aside, 0);
+}
+
+Test(agent, does_not_listen_to_the_past)
+{
+    ps_node_message_t known = {
+        .kind = PS_NODE_KNOWN, .serial = 5, .at = {.lineage = sample_id(7), .index = 4}};
+    ps_agent_note_t note;
+
+    join();
+    hear(&known);
+    assert_answers(5, PSD_OK, "");
+    known.serial = 6;
+    known.at = (ps_moment_t){.lineage = sample_id(8), .index = 1};
+    hear(&known);
+    assert_answers(6, PSD_OK, "");
+    known.serial = 7;
+    known.at = (ps_moment_t){.lineage = sample_id(7), .index = 9};
+    hear(&known);
+    assert_silent();
+    cr_assert(ps_agent_next_note(agent, &note));
+    cr_assert_eq(note.kind, PS_AGENT_PAST);
+    hear(&known);
+    cr_assert_not(ps_agent_next_note(agent, &note), "once");
+    known.serial = 8;
+    known.at = (ps_moment_t){.lineage = sample_id(8), .index = 0};
+    hear(&known);
+    assert_silent(); /* an older state of the registry */
 }
 
 Test(agent, moves_to_another_registry)
@@ -693,7 +779,7 @@ Test(agent, survives_without_memory)
     ps_buffer_t messages[3] = {{0}};
 
     for (size_t i = 0; i < 3; i++) {
-        PSD_AUTO(ps_node_message_done) ps_node_message_t message = node_message_sample(kinds[i]);
+        PSD_AUTO(ps_node_message_done) ps_node_message_t message = sample_of(kinds[i]);
 
         message.serial = i + 1;
         cr_assert(ps_node_message_encode(&message, &messages[i]));
