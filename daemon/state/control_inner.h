@@ -260,6 +260,10 @@ bool ps_control_may_have_nodes(const ps_control_t *self, ps_control_request_t *r
 bool ps_control_is_made(const ps_control_t *self, uint32_t table);
 /* control.c: looks again at the waiting requests that are due. */
 void ps_control_look_again(ps_control_t *self);
+/* control_unknown.c */
+ps_control_op_t ps_control_registry_unknown;
+ps_control_op_t ps_control_registry_accept;
+ps_control_op_t ps_control_registry_discard;
 /* control_members.c: adds, promotes, replaces and removes members of the registry. */
 void ps_control_tend_members(ps_control_t *self);
 /* The members, and the nodes that could be one. */
