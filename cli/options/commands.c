@@ -81,9 +81,9 @@ static const ps_noun_t NOUNS[] = {
     {"version", "the version of pscli"},
 };
 
-static const ps_cmd_t *const LISTS[] = {ps_cmds_cluster, ps_cmds_table, ps_cmds_checkpoint,
-                                        ps_cmds_plan,    ps_cmds_data,  ps_cmds_tool,
-                                        ps_cmds_bench};
+static const ps_cmd_t *const LISTS[] = {ps_cmds_cluster,    ps_cmds_unknown, ps_cmds_table,
+                                        ps_cmds_checkpoint, ps_cmds_plan,    ps_cmds_data,
+                                        ps_cmds_tool,       ps_cmds_bench};
 
 const ps_cmd_t *ps_cmd_at(size_t i)
 {

@@ -25,6 +25,7 @@ extern const ps_opt_t ps_opts_global[];
 
 /* The commands by file; each list ends with a NULL noun. */
 extern const ps_cmd_t ps_cmds_cluster[];
+extern const ps_cmd_t ps_cmds_unknown[];
 extern const ps_cmd_t ps_cmds_table[];
 extern const ps_cmd_t ps_cmds_checkpoint[];
 extern const ps_cmd_t ps_cmds_plan[];

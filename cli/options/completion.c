@@ -51,13 +51,18 @@ static size_t first_word(const ps_cmd_t *cmd)
 /* A verb of two words, the first in its noun that begins with its first word. */
 static bool begins_group(const ps_cmd_t *cmd, size_t at)
 {
-    const ps_cmd_t *before = at == 0 ? NULL : ps_cmd_at(at - 1);
-
     if (cmd->verb == NULL || cmd->verb[first_word(cmd)] == '\0') {
         return false;
     }
-    return before == NULL || strcmp(before->noun, cmd->noun) != 0 || before->verb == NULL ||
-           strncmp(before->verb, cmd->verb, first_word(cmd) + 1) != 0;
+    for (size_t i = 0; i < at; i++) {
+        const ps_cmd_t *before = ps_cmd_at(i);
+
+        if (strcmp(before->noun, cmd->noun) == 0 && before->verb != NULL &&
+            strncmp(before->verb, cmd->verb, first_word(cmd) + 1) == 0) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* The verbs of a noun; of two words only the first. */
