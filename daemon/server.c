@@ -40,7 +40,10 @@ static psd_status_t settle_cluster(ps_server_t *self, psd_error_t *err)
         }
         return PSD_OK;
     }
-    rc = ps_random(self->cluster.bytes, sizeof self->cluster.bytes, err);
+    rc = ps_server_check_lost(self, err);
+    if (rc == PSD_OK) {
+        rc = ps_random(self->cluster.bytes, sizeof self->cluster.bytes, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_registry_plan_cluster(registry, config->cluster.name, &self->cluster, ps_unix_ms(),
                                       &command, err);
@@ -84,6 +87,9 @@ static psd_status_t settle_node(ps_server_t *self, psd_error_t *err)
         }
         name = node->name;
         who.secret = node->secret;
+    }
+    if (ps_registry_n_nodes(registry) == 0 && known[0] != '\0') {
+        name = known; /* a rebuilt registry: no node has started with it yet */
     }
     (void)snprintf(self->node, sizeof self->node, "%.*s", PS_NAME_MAX, name);
     self->old_sessions = ps_registry_old_sessions(registry);
@@ -188,6 +194,9 @@ static psd_status_t settle_own(ps_server_t *self, psd_error_t *err)
 {
     psd_status_t rc = ps_server_check_own(self, err);
 
+    if (rc == PSD_OK && !ps_server_has_registry(self)) {
+        rc = ps_server_check_lost(self, err);
+    }
     if (rc == PSD_OK && self->replica == NULL) {
         rc = ps_server_open_replica(self, err);
     }
@@ -196,6 +205,9 @@ static psd_status_t settle_own(ps_server_t *self, psd_error_t *err)
                            "data directory %s has the log of a replicated registry, and not its "
                            "state; start this node with --join",
                            self->dir);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_server_check_age(self, err);
     }
     if (rc == PSD_OK) {
         rc = settle_cluster(self, err);
@@ -250,6 +262,9 @@ static psd_status_t open_all(ps_server_t *self, psd_error_t *err)
     }
     if (rc == PSD_OK) {
         rc = ps_server_end_leave(self, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_server_recover(self, err);
     }
     joins = rc == PSD_OK && (joins || ps_server_has_left(self));
     if (rc == PSD_OK && joins) {

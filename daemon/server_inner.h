@@ -105,6 +105,42 @@ PSD_MUST_CHECK psd_status_t ps_server_end_leave(ps_server_t *self, psd_error_t *
 /* A member that hears no leader looks for the registry; when that says for a while
  * that it is none, it gives up its part. Call it now and then. */
 void ps_server_check_seat(ps_server_t *self);
+/* What a node knows of itself: member.json. */
+typedef struct ps_membership {
+    bool is_there;
+    ps_id_t cluster;
+    char name[PS_NAME_MAX + 1]; /* of the cluster */
+    char node[PS_NAME_MAX + 1];
+    ps_id_t secret;       /* zero: written before nodes had one */
+    bool own_registry;    /* registry.db is no rest of another cluster: it was forced, or rebuilt */
+    ps_members_t members; /* that have the registry, at the last join */
+} ps_membership_t;
+
+/* Errors: PSD_IO, PSD_DAMAGED, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_server_read_membership(const ps_server_t *self, ps_membership_t *ret,
+                                                      psd_error_t *err);
+/* The directory has a registry's database. */
+bool ps_server_has_registry(const ps_server_t *self);
+/* Notes that the directory's registry is its own from here on. cluster: of a rebuilt one; NULL:
+ * it knows its cluster. Errors: as above. */
+PSD_MUST_CHECK psd_status_t ps_server_own_registry(const ps_server_t *self, const ps_id_t *cluster,
+                                                   const char *cluster_name, psd_error_t *err);
+/* Whether that was noted: then the node does not join. Errors: as above. */
+PSD_MUST_CHECK psd_status_t ps_server_look_own(const ps_server_t *self, bool *ret_own,
+                                               psd_error_t *err);
+
+/* ---- server_recover.c ---- */
+
+/* Does what config->recover asks for. Errors: those of ps_force and ps_rebuild; PSD_DENIED others
+ * answer; PSD_INVALID the directory is not fit for that. */
+PSD_MUST_CHECK psd_status_t ps_server_recover(ps_server_t *self, psd_error_t *err);
+/* The directory has no registry: PSD_OK when it never belonged to a cluster. Errors: PSD_FOREIGN;
+ * PSD_IO, PSD_DAMAGED, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_server_check_lost(const ps_server_t *self, psd_error_t *err);
+
+/* The registry that was opened, and is not replicated, is not an older one than this node heard
+ * of last. Errors: PSD_DAMAGED it is; PSD_IO, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_server_check_age(const ps_server_t *self, psd_error_t *err);
 
 /* ---- server_quorum.c ---- */
 

@@ -18,16 +18,6 @@
 #define MEMBERSHIP "member.json"
 #define REGISTRY "registry.db"
 
-/* The stored membership. */
-typedef struct membership {
-    bool is_there;
-    ps_id_t cluster;
-    char name[PS_NAME_MAX + 1]; /* of the cluster */
-    char node[PS_NAME_MAX + 1];
-    ps_id_t secret;       /* zero: written before nodes had one */
-    ps_members_t members; /* that have the registry, at the last join */
-} membership_t;
-
 static psd_status_t copy_name(const ps_doc_t *doc, const char *key, char *ret, psd_error_t *err)
 {
     const char *text = NULL;
@@ -42,7 +32,7 @@ static psd_status_t copy_name(const ps_doc_t *doc, const char *key, char *ret, p
     return rc;
 }
 
-static psd_status_t read_membership(const char *dir, membership_t *ret, psd_error_t *err)
+static psd_status_t read_membership(const char *dir, ps_membership_t *ret, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
     psd_status_t rc = ps_sealed_read(dir, MEMBERSHIP, &doc, err);
@@ -62,6 +52,9 @@ static psd_status_t read_membership(const char *dir, membership_t *ret, psd_erro
     if (rc == PSD_OK && ps_doc_has(doc, "secret")) {
         rc = ps_doc_get_id(doc, "secret", &ret->secret, err);
     }
+    if (rc == PSD_OK && ps_doc_has(doc, "own_registry")) {
+        rc = ps_doc_get_bool(doc, "own_registry", &ret->own_registry, err);
+    }
     if (rc != PSD_OK) {
         return doc == NULL ? rc : ps_sealed_blame(dir, MEMBERSHIP, rc, err);
     }
@@ -70,35 +63,87 @@ static psd_status_t read_membership(const char *dir, membership_t *ret, psd_erro
     return PSD_OK;
 }
 
-psd_status_t ps_server_write_membership(const ps_server_t *self, const ps_joined_t *joined,
-                                        const ps_id_t *secret, psd_error_t *err)
+static psd_status_t write_membership(const char *dir, const ps_membership_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
 
     if (doc == NULL || !ps_doc_set_id(doc, "cluster", &self->cluster) ||
-        !ps_doc_set_text(doc, "cluster_name", joined->cluster_name) ||
-        !ps_doc_set_text(doc, "node", self->node) || !ps_doc_set_id(doc, "secret", secret) ||
-        !ps_members_to_doc(&joined->members, doc)) {
+        !ps_doc_set_text(doc, "cluster_name", self->name) ||
+        !ps_doc_set_text(doc, "node", self->node) || !ps_doc_set_id(doc, "secret", &self->secret) ||
+        (self->own_registry && !ps_doc_set_bool(doc, "own_registry", true)) ||
+        !ps_members_to_doc(&self->members, doc)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for %s", MEMBERSHIP);
     }
-    return ps_sealed_write(self->dir, MEMBERSHIP, doc, err);
+    return ps_sealed_write(dir, MEMBERSHIP, doc, err);
 }
 
-/* The directory has a registry's database. */
-static bool has_registry(const char *dir)
+psd_status_t ps_server_write_membership(const ps_server_t *self, const ps_joined_t *joined,
+                                        const ps_id_t *secret, psd_error_t *err)
+{
+    ps_membership_t known = {
+        .cluster = joined->cluster, .secret = *secret, .members = joined->members};
+
+    memcpy(known.name, joined->cluster_name, sizeof known.name);
+    memcpy(known.node, self->node, sizeof known.node);
+    return write_membership(self->dir, &known, err);
+}
+
+bool ps_server_has_registry(const ps_server_t *self)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
 
-    return ps_buffer_print(&path, "%s/" REGISTRY, dir) &&
+    return ps_buffer_print(&path, "%s/" REGISTRY, self->dir) &&
            access((const char *)path.data, F_OK) == 0;
+}
+
+psd_status_t ps_server_read_membership(const ps_server_t *self, ps_membership_t *ret,
+                                       psd_error_t *err)
+{
+    return read_membership(self->dir, ret, err);
+}
+
+psd_status_t ps_server_own_registry(const ps_server_t *self, const ps_id_t *cluster,
+                                    const char *cluster_name, psd_error_t *err)
+{
+    ps_membership_t known = {.is_there = false};
+    psd_status_t rc = read_membership(self->dir, &known, err);
+
+    if (rc != PSD_OK || (!known.is_there && cluster == NULL)) {
+        return rc; /* of a node that never joined another: the registry has its name */
+    }
+    if (!known.is_there) {
+        known.cluster = *cluster;
+        (void)snprintf(known.name, sizeof known.name, "%s", cluster_name);
+        (void)snprintf(known.node, sizeof known.node, "%.*s", PS_NAME_MAX, self->config->node.name);
+        rc = ps_random(&known.secret, sizeof known.secret, err);
+    }
+    known.own_registry = true;
+    known.members = (ps_members_t){.n = 0};
+    return rc == PSD_OK ? write_membership(self->dir, &known, err) : rc;
+}
+
+/* A joined node whose directory got a registry of its own (--force-new-registry,
+ * --rebuild-registry). */
+static bool has_own(const ps_server_t *self, const ps_membership_t *known)
+{
+    return known->own_registry && ps_server_has_registry(self);
+}
+
+psd_status_t ps_server_look_own(const ps_server_t *self, bool *ret_own, psd_error_t *err)
+{
+    ps_membership_t known = {.is_there = false};
+    psd_status_t rc = read_membership(self->dir, &known, err);
+
+    *ret_own = rc == PSD_OK && has_own(self, &known);
+    return rc;
 }
 
 psd_status_t ps_server_check_own(const ps_server_t *self, psd_error_t *err)
 {
-    membership_t known = {0};
+    ps_membership_t known = {.is_there = false};
     psd_status_t rc = read_membership(self->dir, &known, err);
 
-    if (rc != PSD_OK || !known.is_there || ps_replica_has_log(self->dir)) {
+    if (rc != PSD_OK || !known.is_there || ps_replica_has_log(self->dir) || has_own(self, &known)) {
         return rc;
     }
     return psd_error_set(err, PSD_FOREIGN,
@@ -110,7 +155,7 @@ psd_status_t ps_server_check_own(const ps_server_t *self, psd_error_t *err)
 psd_status_t ps_server_read_name(const ps_server_t *self, char ret_name[PS_NAME_MAX + 1],
                                  ps_id_t *ret_secret, psd_error_t *err)
 {
-    membership_t known = {0};
+    ps_membership_t known = {.is_there = false};
     psd_status_t rc = read_membership(self->dir, &known, err);
 
     if (rc == PSD_OK && known.is_there) {
@@ -121,11 +166,11 @@ psd_status_t ps_server_read_name(const ps_server_t *self, char ret_name[PS_NAME_
 }
 
 /* The node keeps the name under which it joined. */
-static psd_status_t settle_name(ps_server_t *self, const membership_t *known, psd_error_t *err)
+static psd_status_t settle_name(ps_server_t *self, const ps_membership_t *known, psd_error_t *err)
 {
     const ps_config_t *config = self->config;
 
-    if (has_registry(self->dir) && !ps_replica_has_log(self->dir)) {
+    if (ps_server_has_registry(self) && !ps_replica_has_log(self->dir)) {
         return psd_error_set(err, PSD_FOREIGN,
                              "data directory %s has a registry of its own; a node that joins a "
                              "cluster needs another directory",
@@ -143,7 +188,7 @@ static psd_status_t settle_name(ps_server_t *self, const membership_t *known, ps
     return PSD_OK;
 }
 
-static psd_status_t check_cluster(const ps_server_t *self, const membership_t *known,
+static psd_status_t check_cluster(const ps_server_t *self, const ps_membership_t *known,
                                   const ps_joined_t *joined, psd_error_t *err)
 {
     if (known->is_there && !ps_id_equal(&known->cluster, &joined->cluster)) {
@@ -165,7 +210,7 @@ static bool is_default_name(const ps_server_t *self)
 psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err)
 {
     const ps_socket_args_t socket = ps_server_socket_args(self);
-    membership_t known = {0};
+    ps_membership_t known = {.is_there = false};
     ps_joined_t joined = {0};
     ps_member_self_t who = {.name = NULL};
     psd_status_t rc = ps_data_dir_lock(self->dir, &self->lock, err);
@@ -206,7 +251,7 @@ psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err)
     self->old_sessions = joined.session;
     /* Stored before the node announces itself, so that it never lacks what
      * the registry stores then. */
-    return ps_id_equal(&known.secret, &who.secret) &&
+    return ps_id_equal(&known.secret, &who.secret) && !known.own_registry &&
                    ps_members_equal(&known.members, &joined.members)
                ? PSD_OK
                : ps_server_write_membership(self, &joined, &who.secret, err);

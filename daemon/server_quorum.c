@@ -191,7 +191,11 @@ psd_status_t ps_server_look(ps_server_t *self, bool *ret_joins, psd_error_t *err
     psd_status_t rc = PSD_OK;
 
     if (!ps_replica_has_log(self->dir)) {
-        return PSD_OK;
+        bool is_own = false;
+
+        rc = ps_server_look_own(self, &is_own, err);
+        *ret_joins = !is_own;
+        return rc;
     }
     rc = ps_server_open_replica(self, err);
     *ret_joins = rc == PSD_OK && !ps_replica_is_member(self->replica);

@@ -67,6 +67,13 @@ typedef struct ps_origin {
     const char *flag; /* FLAG: "--shards"; static */
 } ps_origin_t;
 
+/* What a start does to the registry of its data directory. */
+typedef enum ps_recover {
+    PS_RECOVER_NOT = 0,
+    PS_RECOVER_FORCE,  /* it goes on without the others */
+    PS_RECOVER_REBUILD /* there is none: it is made from the nodes */
+} ps_recover_t;
+
 typedef struct ps_config {
 #define ROOT(path, kind, member, ...) ps_value_##kind##_t member;
 #define BEGIN(section) struct {
@@ -76,8 +83,11 @@ typedef struct ps_config {
     section;
 #include "daemon/config/config_keys.def"
     ps_origin_t origins[PS_KEY_COUNT];
-    char *file;       /* owned; the file that was loaded, or NULL */
-    bool accept_loss; /* by flag only, as it is for one start */
+    char *file; /* owned; the file that was loaded, or NULL */
+    /* by flags only, as they are for one start */
+    bool accept_loss;
+    bool recover_anyway; /* also when others answer */
+    ps_recover_t recover;
 } ps_config_t;
 
 /* One row of config_keys.def. */

@@ -12,13 +12,16 @@ static const ps_opt_t OPTIONS[] = {
     {.name = "check-config"},
     {.name = "config", .value = "FILE", .kind = PS_OPT_TEXT},
     {.name = "data-dir", .value = "DIR", .kind = PS_OPT_TEXT},
+    {.name = "force-new-registry"},
     {.name = "help", .letter = 'h'},
     {.name = "join", .value = "URL", .kind = PS_OPT_TEXT, .many = true},
     {.name = "listen", .value = "URL", .kind = PS_OPT_TEXT, .many = true},
     {.name = "name", .value = "NAME", .kind = PS_OPT_TEXT},
     {.name = "print-config"},
+    {.name = "rebuild-registry"},
     {.name = "shards", .value = "N", .kind = PS_OPT_TEXT},
     {.name = "version"},
+    {.name = "yes"},
     PS_OPT_END,
 };
 
@@ -55,6 +58,13 @@ const char *ps_options_help(void)
            "                   (PSD_NODE_NAME)\n"
            "  --accept-loss    this once: partitions whose files are damaged, and which have no\n"
            "                   other copy, start empty\n"
+           "  --force-new-registry\n"
+           "                   this once: the registry goes on from what this node has of it,\n"
+           "                   without its other members, which are lost\n"
+           "  --rebuild-registry\n"
+           "                   this once: all registries are lost; make one here, which takes\n"
+           "                   back what the nodes have (pscli cluster rebuild --from-nodes)\n"
+           "  --yes            with these two: also when other nodes with a registry answer\n"
            "  --check-config   check the settings and stop\n"
            "  --print-config   print every setting and where it came from\n"
            "  --version        print the version and stop\n"
@@ -87,6 +97,20 @@ static psd_status_t take_flags(const ps_opts_t *self, ps_config_t *config, psd_e
     return rc;
 }
 
+static psd_status_t take_recovery(const ps_opts_t *self, ps_config_t *config, psd_error_t *err)
+{
+    bool forces = ps_opts_on(self, "force-new-registry");
+    bool rebuilds = ps_opts_on(self, "rebuild-registry");
+
+    if (forces && rebuilds) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--force-new-registry goes on from a registry, --rebuild-registry "
+                             "makes one where there is none: give one of them");
+    }
+    config->recover = forces ? PS_RECOVER_FORCE : rebuilds ? PS_RECOVER_REBUILD : PS_RECOVER_NOT;
+    return PSD_OK;
+}
+
 psd_status_t ps_options_config(const ps_opts_t *self, ps_config_t *ret_config, psd_error_t *err)
 {
     PSD_AUTO(ps_config_done) ps_config_t config = {0};
@@ -103,6 +127,10 @@ psd_status_t ps_options_config(const ps_opts_t *self, ps_config_t *ret_config, p
     if (rc == PSD_OK) {
         rc = take_flags(self, &config, err);
         config.accept_loss = ps_opts_on(self, "accept-loss");
+        config.recover_anyway = ps_opts_on(self, "yes");
+    }
+    if (rc == PSD_OK) {
+        rc = take_recovery(self, &config, err);
     }
     if (rc == PSD_OK) {
         rc = ps_config_check(&config, err);

@@ -13,7 +13,6 @@
 #include "storage/registry/registry_backup.h"
 #include "transport/threads/clock.h"
 
-#define LOG_DIR "registry-log"
 #define COMMAND_BYTES_MAX (8 << 20) /* fits a message between members */
 #define COMMIT_MS 1000              /* for a majority to agree */
 
@@ -98,7 +97,7 @@ ps_quorum_thread_t *ps_replica_thread(const ps_replica_t *self)
 
 static psd_status_t log_dir(const char *dir, ps_buffer_t *ret, psd_error_t *err)
 {
-    return ps_buffer_print(ret, "%s/" LOG_DIR, dir)
+    return ps_buffer_print(ret, "%s/" PS_REGISTRY_LOG, dir)
                ? PSD_OK
                : psd_error_set(err, PSD_NOMEM, "no memory for a path");
 }
@@ -107,7 +106,7 @@ bool ps_replica_has_log(const char *dir)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
 
-    return ps_buffer_print(&path, "%s/" LOG_DIR "/term", dir) &&
+    return ps_buffer_print(&path, "%s/" PS_REGISTRY_LOG "/term", dir) &&
            access((const char *)path.data, F_OK) == 0;
 }
 

@@ -51,6 +51,8 @@ typedef struct ps_replica_net {
     ps_turns_t *turns;
 } ps_replica_net_t;
 
+#define PS_REGISTRY_LOG "registry-log" /* the directory of its log */
+
 /* The data directory has a log. */
 PSD_MUST_CHECK bool ps_replica_has_log(const char *dir);
 /* Its state is that of a member. */

@@ -840,7 +840,8 @@ static bool counts(ps_agent_t *self, const ps_node_message_t *message, uint64_t 
     if (word == PS_HEARD_NEWEST) {
         self->is_heard_new = self->is_heard_new || self->heard.at.term != message->at.term;
         ps_heard_follow(&self->heard, &message->at);
-    } else if (word == PS_HEARD_PAST &&
+    } else if ((word == PS_HEARD_PAST || self->heard.at.term == message->at.term) &&
+               word != PS_HEARD_OTHER &&
                (self->past_ms == 0 || now_ms >= self->past_ms + REFUSED_AGAIN_MS)) {
         self->past_ms = now_ms;
         note(self, &(ps_agent_note_t){.kind = PS_AGENT_PAST});

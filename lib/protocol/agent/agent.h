@@ -109,7 +109,7 @@ typedef enum ps_agent_note_kind {
     PS_AGENT_REFUSED,    /* the registry refuses `what`, message `serial`, or this node cannot
                             read `what`; first, and again after an hour */
     PS_AGENT_NOT_OBEYED, /* this node could not do `what` */
-    PS_AGENT_PAST,       /* a registry of a history that this node has left speaks to it; first,
+    PS_AGENT_PAST,       /* an older registry, or one of a history that was left, speaks; first,
                             and again after an hour */
     PS_AGENT_ASIDE       /* table `serial` is kept aside from now on */
 } ps_agent_note_kind_t;

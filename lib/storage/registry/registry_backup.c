@@ -237,18 +237,20 @@ static const char advance[] =
     "DELETE FROM members;"
     "UPDATE jobs SET version = version + 65536;";
 
-static psd_status_t note(ps_registry_db_t *db, uint64_t unix_ms, psd_error_t *err)
+static psd_status_t note(ps_registry_db_t *db, uint64_t unix_ms, const char *kind, const char *text,
+                         psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(db, STATEMENT_EVENT_ADD);
 
     ps_query_put_u64(&query, unix_ms);
     ps_query_put_u64(&query, 0);
-    ps_query_put_text(&query, "registry_restored");
-    ps_query_put_text(&query, "the registry was restored from a backup");
+    ps_query_put_text(&query, kind);
+    ps_query_put_text(&query, text);
     return ps_query_run(&query, err);
 }
 
-static psd_status_t change(ps_registry_db_t *db, uint64_t unix_ms, psd_error_t *err)
+psd_status_t ps_registry_db_advance(ps_registry_db_t *db, uint64_t unix_ms, const char *kind,
+                                    const char *text, psd_error_t *err)
 {
     psd_status_t rc = ps_sql_exec(db->db, "BEGIN IMMEDIATE", err);
 
@@ -256,7 +258,7 @@ static psd_status_t change(ps_registry_db_t *db, uint64_t unix_ms, psd_error_t *
         rc = ps_sql_exec(db->db, advance, err);
     }
     if (rc == PSD_OK) {
-        rc = note(db, unix_ms, err);
+        rc = note(db, unix_ms, kind, text, err);
     }
     return rc == PSD_OK ? ps_sql_exec(db->db, "COMMIT", err) : rc;
 }
@@ -289,7 +291,8 @@ static psd_status_t change_checked(const char *dir, uint64_t unix_ms, psd_error_
         rc = check(db, err);
     }
     if (rc == PSD_OK) {
-        rc = change(db, unix_ms, err);
+        rc = ps_registry_db_advance(db, unix_ms, "registry_restored",
+                                    "the registry was restored from a backup", err);
     }
     return rc == PSD_OK ? check(db, err) : rc;
 }

@@ -34,6 +34,12 @@ PSD_MUST_CHECK psd_status_t ps_registry_backup_check(ps_bytes_t bytes, psd_error
  */
 PSD_MUST_CHECK psd_status_t ps_registry_db_replace(ps_registry_db_t *db, ps_bytes_t bytes,
                                                    psd_error_t *err);
+/* The database of the registry is of another history from here on: a new lineage, no members,
+ * and numbers far above, so that none is given out twice. kind, text: for the history. One
+ * transaction. Errors: PSD_IO, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_registry_db_advance(ps_registry_db_t *db, uint64_t unix_ms,
+                                                   const char *kind, const char *text,
+                                                   psd_error_t *err);
 /*
  * Checks the bytes as a start of psd would, and makes DIR/registry.db of them,
  * whole or not at all. DIR is made when it is not there.
