@@ -7,10 +7,12 @@
 
 #include "base/alloc.h"
 #include "cli/cluster/cmd_node.h"
+#include "cli/run/ask_any.h"
 #include "cli/run/silent.h"
 
-#define SOON_MS 500        /* after this time without an answer it looks for the cause … */
-#define NAMED_WITHIN_S 0.9 /* … until then */
+#define SOON_MS 500         /* after this time without an answer it looks for the cause … */
+#define NAMED_WITHIN_S 0.9  /* … until then */
+#define NAMED_WITHIN_MS 400 /* … and asks the members of the registry whether one leads */
 #define NOT_HEALTHY_EXIT 1
 
 static const ps_column_t STATUS[] = {{"CLUSTER", "cluster.name", PS_UNIT_NONE, false},
@@ -56,6 +58,16 @@ static void show_warnings(const ps_cli_t *cli, const json_t *warnings)
     }
 }
 
+/* Nothing for a registry on one node. */
+static void show_registry(const ps_cli_t *cli, const json_t *status)
+{
+    if (json_is_true(ps_json_at(status, "registry.replicated"))) {
+        ps_print(cli->out.out, "registry %" PRIu64 " of %" PRIu64 " voters up, %s leads\n",
+                 ps_json_u64(status, "registry.voters_up"), ps_json_u64(status, "registry.voters"),
+                 ps_json_text(status, "registry.leader"));
+    }
+}
+
 static void show_screen(const ps_cli_t *cli, const json_t *status)
 {
     bool healthy = json_is_true(ps_json_at(status, "cluster.healthy"));
@@ -63,6 +75,7 @@ static void show_screen(const ps_cli_t *cli, const json_t *status)
     ps_print(cli->out.out, "cluster  %s  %s  epoch %" PRIu64 "  %s\n",
              ps_json_text(status, "cluster.name"), ps_json_text(status, "cluster.uuid"),
              ps_json_u64(status, "cluster.epoch"), healthy ? "healthy" : "NOT HEALTHY");
+    show_registry(cli, status);
     ps_print(cli->out.out, "tables   %" PRIu64 "\njobs     %" PRIu64 ", %" PRIu64 " running\n\n",
              ps_json_u64(status, "tables"), ps_json_u64(status, "jobs"),
              ps_json_u64(status, "jobs_running"));
@@ -130,6 +143,11 @@ static psd_status_t ask_status(ps_cli_t *cli, json_t **ret_status, psd_error_t *
     if (silence == PS_SILENCE_NAMED || (silence == PS_SILENCE_ELSEWHERE && !has_time)) {
         psd_error_clear(err);
         return psd_error_set(err, PSD_FAILED, "%s", psd_error_text(why));
+    }
+    if (!has_time && silence != PS_SILENCE_NOBODY &&
+        ps_cli_is_leaderless(cli, NAMED_WITHIN_MS, why)) {
+        psd_error_clear(err);
+        return psd_error_set(err, PSD_NOT_LEADER, "%s", psd_error_text(why));
     }
     waited_ms = (ps_cli_now_s() - began_s) * 1000.0;
     if (silence == PS_SILENCE_NOBODY && !ps_args_on(&cli->args, "wait")) {

@@ -6,6 +6,7 @@
 #include "cli/jobs/jobs.h"
 
 #include "base/alloc.h"
+#include "cli/run/ask_any.h"
 
 static const ps_column_t WAITERS[] = {{"WORKER", "worker", PS_UNIT_NONE, false},
                                       {"CLOCK", "clock", PS_UNIT_NONE, false},
@@ -77,8 +78,11 @@ psd_status_t ps_cmd_why(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     const char *job = NULL;
-    psd_status_t rc = choose_job(cli, &job, err);
+    psd_status_t rc = ps_cli_connect_soon(cli, err);
 
+    if (rc == PSD_OK) {
+        rc = choose_job(cli, &job, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_cli_request(cli, "why", "job", job, &reply, err);
     }

@@ -2,6 +2,7 @@
 /* One question to many nodes at once, without a session. */
 #include "cli/run/ask_any.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,8 @@
 #define BETTER_MS 300 /* for a better answer after the first one */
 #define LOOK_MS 500   /* without an answer, before it is asked whether anybody listens … */
 #define REACH_MS 100  /* … which takes so long at each address */
+#define SOON_MS 500   /* for a leader, before it is asked whether there is one … */
+#define NAME_MS 400   /* … for so long */
 #define HIGH_WATER 16
 
 typedef struct round {
@@ -186,4 +189,60 @@ psd_status_t ps_cli_ask_any(ps_cli_t *cli, const char *op, json_t **ret_reply, p
         self.best = NULL;
     }
     return rc;
+}
+
+bool ps_cli_is_leaderless(ps_cli_t *cli, uint32_t wait_ms, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    PSD_AUTO(ps_buffer_done) ps_buffer_t silent = {0};
+    const uint32_t timeout_ms = cli->timeout_ms;
+    const json_t *member = NULL;
+    psd_status_t rc = PSD_OK;
+    size_t i = 0;
+
+    cli->timeout_ms = wait_ms;
+    rc = ps_cli_ask_any(cli, "registry_list", &reply, NULL);
+    cli->timeout_ms = timeout_ms;
+    if (rc != PSD_OK || !json_is_true(ps_json_at(reply, "stale")) ||
+        ps_json_text(reply, "leader")[0] != '\0') {
+        return false;
+    }
+    json_array_foreach(ps_json_at(reply, "members"), i, member)
+    {
+        if (strcmp(ps_json_text(member, "state"), "silent") == 0 &&
+            !ps_buffer_print(&silent, "%s\"%s\"", silent.size == 0 ? "; silent: " : ", ",
+                             ps_json_text(member, "node"))) {
+            break;
+        }
+    }
+    psd_error_clear(err);
+    (void)psd_error_set(err, PSD_NOT_LEADER,
+                        "the registry has no leader: %" PRIu64 " of %" PRIu64
+                        " voters are up, as node \"%s\" sees it%s",
+                        ps_json_u64(reply, "voters_up"), ps_json_u64(reply, "voters"),
+                        ps_json_text(reply, "answered_by"),
+                        silent.size == 0 ? "" : (const char *)silent.data);
+    return true;
+}
+
+psd_status_t ps_cli_connect_soon(ps_cli_t *cli, psd_error_t *err)
+{
+    const uint32_t timeout_ms = cli->timeout_ms;
+    psd_status_t rc = PSD_OK;
+
+    if (ps_args_given(&cli->args, "timeout") || ps_args_on(&cli->args, "wait") ||
+        timeout_ms <= SOON_MS) {
+        return ps_cli_connect(cli, err);
+    }
+    cli->timeout_ms = SOON_MS;
+    rc = ps_cli_connect(cli, err);
+    cli->timeout_ms = timeout_ms;
+    if (rc != PSD_NOT_LEADER && rc != PSD_DEADLINE && rc != PSD_CONNECT) {
+        return rc;
+    }
+    if (ps_cli_is_leaderless(cli, NAME_MS, err)) {
+        return PSD_NOT_LEADER;
+    }
+    psd_error_clear(err);
+    return ps_cli_connect(cli, err);
 }

@@ -22,4 +22,10 @@
  */
 PSD_MUST_CHECK psd_status_t ps_cli_ask_any(ps_cli_t *cli, const char *op, json_t **ret_reply,
                                            psd_error_t *err);
+/* True when members of the registry answer and none of them leads: err then says so, and
+ * who is silent. Takes wait_ms at most. */
+bool ps_cli_is_leaderless(ps_cli_t *cli, uint32_t wait_ms, psd_error_t *err);
+/* As ps_cli_connect, but says within a second that there is no leader, unless --timeout
+ * or --wait is given. Errors: PSD_NOT_LEADER then. */
+PSD_MUST_CHECK psd_status_t ps_cli_connect_soon(ps_cli_t *cli, psd_error_t *err);
 #endif

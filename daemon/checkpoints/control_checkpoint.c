@@ -435,13 +435,26 @@ static psd_status_t begin(ps_control_t *self, ps_control_request_t *request, psd
     return rc == PSD_OK ? ps_control_ask_words(request, words, err) : rc;
 }
 
+/* The next leader would look for it in its own data directory. */
+static psd_status_t check_shared(const ps_control_t *self, psd_error_t *err)
+{
+    const char *dir = self->is.config->checkpoint.dir;
+
+    return (dir != NULL && dir[0] != '\0') || ps_control_n_voters(self) < 2
+               ? PSD_OK
+               : psd_error_set(err, PSD_CONFIG,
+                               "several nodes have the registry, and checkpoint.dir is not set: "
+                               "give all nodes one directory that they share");
+}
+
 psd_status_t ps_control_checkpoint_create(ps_control_t *self, ps_control_request_t *request,
                                           psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
     if (request->step == 0) {
-        return arm(self, request, err);
+        rc = check_shared(self, err);
+        return rc == PSD_OK ? arm(self, request, err) : rc;
     }
     if (self->checkpoint.status != PSD_OK) {
         return ps_control_checkpoint_fail(self, request, PSD_OK, err);

@@ -142,7 +142,8 @@ psd_status_t ps_control_cluster_status(ps_control_t *self, ps_control_request_t 
 
     if (!ps_control_add_problems(self, request, request->reply, &any) ||
         !ps_control_add_warnings(self, request->answers, request->reply) ||
-        !add_cluster(self, !any, request->reply)) {
+        !add_cluster(self, !any, request->reply) ||
+        !ps_control_add_registry(self, request->reply)) {
         return ps_control_no_memory(err);
     }
     rc = add_nodes(self, request, err);

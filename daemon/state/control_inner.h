@@ -316,6 +316,15 @@ PSD_MUST_CHECK bool ps_control_add_skew(const ps_table_t *table, const ps_answer
 PSD_MUST_CHECK bool ps_control_add_memory(const ps_control_t *self, const ps_answers_t *answers,
                                           ps_doc_t *array);
 
+/* control_voters.c */
+/* Voters of the registry; 0: it is alone. */
+uint32_t ps_control_n_voters(const ps_control_t *self);
+/* A problem when voters are silent; a warning when there are too few to survive the
+ * loss of one; `registry` of the status. false: no memory. */
+PSD_MUST_CHECK bool ps_control_add_voters(const ps_control_t *self, ps_doc_t *array);
+PSD_MUST_CHECK bool ps_control_add_lonely(const ps_control_t *self, ps_doc_t *array);
+PSD_MUST_CHECK bool ps_control_add_registry(const ps_control_t *self, ps_doc_t *reply);
+
 /* control_news.c: rows of the history: nodes that fall silent or come back;
  * refused nodes. at_once: waiting would not help. */
 void ps_control_note_nodes(ps_control_t *self);

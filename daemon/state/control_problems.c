@@ -433,7 +433,8 @@ bool ps_control_add_problems(const ps_control_t *self, const ps_control_request_
     const ps_registry_t *registry = self->is.registry;
     const ps_answers_t *answers = request->answers;
     ps_doc_t *array = ps_doc_add_array(reply, "problems");
-    bool done = array != NULL && add_threads(self, request->missing, array);
+    bool done = array != NULL && add_threads(self, request->missing, array) &&
+                ps_control_add_voters(self, array);
 
     for (size_t i = 0; done && i < ps_registry_n_nodes(registry); i++) {
         const ps_node_t *node = ps_registry_node_at(registry, i);

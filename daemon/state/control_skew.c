@@ -94,7 +94,8 @@ bool ps_control_add_warnings(const ps_control_t *self, const ps_answers_t *answe
 {
     const ps_registry_t *registry = self->is.registry;
     ps_doc_t *array = ps_doc_add_array(reply, "warnings");
-    bool done = array != NULL && ps_control_add_memory(self, answers, array);
+    bool done = array != NULL && ps_control_add_lonely(self, array) &&
+                ps_control_add_memory(self, answers, array);
 
     for (size_t i = 0; done && i < ps_registry_n_tables(registry); i++) {
         done = ps_control_add_skew(ps_registry_table_at(registry, i), answers, array);
