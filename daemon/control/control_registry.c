@@ -161,7 +161,7 @@ static psd_status_t check_wish(const ps_control_t *self, const ps_members_view_t
 
     if (member == NULL && wish->role != WISH_NONE &&
         (node == NULL ||
-         ps_overseer_look(self->overseer, node, ps_now_ms()).state != PS_HEALTH_UP)) {
+         ps_overseer_look(self->overseer, node, ps_now_ms()).state == PS_HEALTH_DOWN)) {
         return psd_error_set(err, PSD_FEW_NODES, "node \"%s\" is silent", wish->node);
     }
     return wish->role == WISH_VOTER ? PSD_OK : ps_care_check_leaves(&view->care, wish->node, err);
