@@ -13,7 +13,7 @@
 #include "support/check.h"
 #include "support/cluster.h"
 
-#define NODES 4 /* one of them without a part of the registry */
+#define NODES 4 /* one of them stands by */
 #define ROUNDS 4
 #define PUSHES 20 /* in a round, before and after the kill */
 #define ROWS 60
