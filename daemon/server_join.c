@@ -138,12 +138,15 @@ psd_status_t ps_server_look_own(const ps_server_t *self, bool *ret_own, psd_erro
     return rc;
 }
 
+/* A joined node may have the registry: as a member, or alone, when it was one
+ * (pscli cluster registry single). */
 psd_status_t ps_server_check_own(const ps_server_t *self, psd_error_t *err)
 {
     ps_membership_t known = {.is_there = false};
     psd_status_t rc = read_membership(self->dir, &known, err);
 
-    if (rc != PSD_OK || !known.is_there || ps_replica_has_log(self->dir) || has_own(self, &known)) {
+    if (rc != PSD_OK || !known.is_there || ps_server_has_registry(self) ||
+        ps_replica_has_log(self->dir)) {
         return rc;
     }
     return psd_error_set(err, PSD_FOREIGN,

@@ -33,6 +33,8 @@ psd_status_t ps_cmd_registry_list(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_registry_add(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_registry_remove(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_registry_transfer(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_registry_inspect(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_registry_single(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_node_promote(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_node_demote(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_plan(ps_cli_t *cli, psd_error_t *err);

@@ -68,6 +68,20 @@ static const ps_example_t REGISTRY_TRANSFER_EXAMPLES[] = {
     {"pscli cluster registry transfer", "any other voter leads"},
     {"pscli cluster registry transfer b", "node \"b\" leads"},
     {NULL, NULL}};
+static const ps_opt_t DATA_DIR_OPTIONS[] = {
+    {.name = "data-dir",
+     .kind = PS_OPT_TEXT,
+     .value = "DIR",
+     .help = "data directory in which no psd runs. Required"},
+    {.name = NULL}};
+static const ps_example_t REGISTRY_INSPECT_EXAMPLES[] = {
+    {"pscli cluster registry inspect --data-dir /var/lib/psd",
+     "which of several directories has the newest term and index"},
+    {NULL, NULL}};
+static const ps_example_t REGISTRY_SINGLE_EXAMPLES[] = {
+    {"pscli cluster registry single --data-dir /var/lib/psd",
+     "after all other members were removed"},
+    {NULL, NULL}};
 static const ps_example_t PROMOTE_EXAMPLES[] = {
     {"pscli node promote d", "as \"pscli cluster registry add d\""}, {NULL, NULL}};
 static const ps_example_t DEMOTE_EXAMPLES[] = {
@@ -248,6 +262,28 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .examples = REGISTRY_TRANSFER_EXAMPLES,
      .flags = PS_CMD_DRY_RUN,
      .run = ps_cmd_registry_transfer},
+    {.noun = "cluster",
+     .verb = "registry inspect",
+     .arguments = "",
+     .summary = "show what a data directory has of the registry, offline",
+     .details = "Its member id, term and vote, the first and last entry of its log, what its "
+                "database has applied, its lineage, and the members that it knows. Changes "
+                "nothing there.",
+     .examples = REGISTRY_INSPECT_EXAMPLES,
+     .options = DATA_DIR_OPTIONS,
+     .run = ps_cmd_registry_inspect},
+    {.noun = "cluster",
+     .verb = "registry single",
+     .arguments = "",
+     .summary = "make a member's directory a registry on one node again, offline",
+     .details =
+         "Applies what the log has, forgets the members, and puts the log aside as "
+         "registry-log.old-INDEX. Set registry.voters: 1 then. Refused while a psd runs there, and "
+         "while other nodes vote: remove those first. When they are lost for good, --yes goes on "
+         "without them: what they agreed on without this one is lost, and nodes must join again.",
+     .examples = REGISTRY_SINGLE_EXAMPLES,
+     .options = DATA_DIR_OPTIONS,
+     .run = ps_cmd_registry_single},
     {.noun = "node",
      .verb = "list",
      .arguments = "",
