@@ -22,7 +22,7 @@ _pscli() {
     case $noun in
     "") words=" cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help version" ;;
     cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore registry" ;;
-    node) [ -z "$verb" ] && words=" list inspect drain remove" ;;
+    node) [ -z "$verb" ] && words=" list inspect drain remove promote demote" ;;
     table) [ -z "$verb" ] && words=" create list inspect drop ack export import" ;;
     checkpoint) [ -z "$verb" ] && words=" create list inspect verify restore resume drop" ;;
     push) rest=$verb; verb="" ;;
@@ -41,7 +41,7 @@ _pscli() {
     version) rest=$verb; verb="" ;;
     esac
     case "$noun${verb:+ $verb}" in
-    "cluster registry") words=" list" ;;
+    "cluster registry") words=" list add remove transfer inspect single" ;;
     "cluster status")
         ;;
     "cluster events")
@@ -65,6 +65,31 @@ _pscli() {
         ;;
     "cluster registry list")
         ;;
+    "cluster registry add")
+        flags+=" --standby"
+        case $previous in
+        esac
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli node list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "cluster registry remove")
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli node list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "cluster registry transfer")
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli node list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "cluster registry inspect")
+        flags+=" --data-dir"
+        case $previous in
+        esac
+        ;;
+    "cluster registry single")
+        flags+=" --data-dir"
+        case $previous in
+        esac
+        ;;
     "node list")
         ;;
     "node inspect")
@@ -82,6 +107,14 @@ _pscli() {
         flags+=" --force"
         case $previous in
         esac
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli node list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "node promote")
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli node list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "node demote")
         [ -z "$rest$value" ] && [[ $current != -* ]] &&
             words=$(pscli node list -o name --timeout 300ms 2>/dev/null)
         ;;

@@ -15,7 +15,7 @@ _pscli() {
     case $noun in
     '') words_=( cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help version) ;;
     cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore registry) ;;
-    node) [[ -z $verb ]] && words_=( list inspect drain remove) ;;
+    node) [[ -z $verb ]] && words_=( list inspect drain remove promote demote) ;;
     table) [[ -z $verb ]] && words_=( create list inspect drop ack export import) ;;
     checkpoint) [[ -z $verb ]] && words_=( create list inspect verify restore resume drop) ;;
     push) verb="" ;;
@@ -34,7 +34,7 @@ _pscli() {
     version) verb="" ;;
     esac
     case "$noun${verb:+ $verb}" in
-    'cluster registry') words_=( list) ;;
+    'cluster registry') words_=( list add remove transfer inspect single) ;;
     'cluster status') flags+=() ;;
     'cluster events') flags+=( --last) ;;
     'cluster rebalance') flags+=() ;;
@@ -42,10 +42,17 @@ _pscli() {
     'cluster backup') flags+=( --to) ;;
     'cluster restore') flags+=( --from --data-dir) ;;
     'cluster registry list') flags+=() ;;
+    'cluster registry add') flags+=( --standby); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
+    'cluster registry remove') flags+=(); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
+    'cluster registry transfer') flags+=(); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
+    'cluster registry inspect') flags+=( --data-dir) ;;
+    'cluster registry single') flags+=( --data-dir) ;;
     'node list') flags+=() ;;
     'node inspect') flags+=(); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
     'node drain') flags+=( --no-wait --stay); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
     'node remove') flags+=( --force); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
+    'node promote') flags+=(); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
+    'node demote') flags+=(); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
     'job list') flags+=() ;;
     'job inspect') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
     'job stop') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;

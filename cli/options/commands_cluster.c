@@ -265,7 +265,7 @@ const ps_cmd_t ps_cmds_cluster[] = {
     {.noun = "cluster",
      .verb = "registry inspect",
      .arguments = "",
-     .summary = "show what a data directory has of the registry, offline",
+     .summary = "show what a stopped node has of the registry",
      .details = "Its member id, term and vote, the first and last entry of its log, what its "
                 "database has applied, its lineage, and the members that it knows. Changes "
                 "nothing there.",
@@ -275,7 +275,7 @@ const ps_cmd_t ps_cmds_cluster[] = {
     {.noun = "cluster",
      .verb = "registry single",
      .arguments = "",
-     .summary = "make a member's directory a registry on one node again, offline",
+     .summary = "make a stopped member a registry on one node",
      .details =
          "Applies what the log has, forgets the members, and puts the log aside as "
          "registry-log.old-INDEX. Set registry.voters: 1 then. Refused while a psd runs there, and "
