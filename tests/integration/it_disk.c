@@ -72,8 +72,25 @@ static bool values_stay(daemon_t *daemon, psd_error_t *err)
     return true;
 }
 
-/* The registry as it was before the table: its number is given again. */
-static bool an_unknown_table_is_forgotten(daemon_t *daemon, psd_error_t *err)
+static bool has_logged(const daemon_t *daemon, const char *text)
+{
+    static char log[1 << 20];
+    char path[PATH_MAX];
+    FILE *file = NULL;
+    size_t n = 0;
+
+    (void)snprintf(path, sizeof path, "%.3000s/log", daemon->dir.path);
+    file = fopen(path, "re");
+    CHECK(file != NULL);
+    n = fread(log, 1, sizeof log - 1, file);
+    (void)fclose(file);
+    log[n] = '\0';
+    return strstr(log, text) != NULL;
+}
+
+/* The registry as it was before the table: it is refused, and forced it keeps the table
+ * aside and gives out another number. */
+static bool an_older_registry_is_refused(daemon_t *daemon, psd_error_t *err)
 {
     char path[PATH_MAX];
 
@@ -83,7 +100,11 @@ static bool an_unknown_table_is_forgotten(daemon_t *daemon, psd_error_t *err)
     (void)unlink(path); /* which would tell that commits are missing */
     path_in(daemon, "log-0/table-1.spec", path);
     CHECK(access(path, F_OK) == 0);
-    CHECK(daemon_restart(daemon));
+    CHECK(!daemon_restart(daemon));
+    CHECK(has_logged(daemon, "is an older one"));
+    CHECK(daemon_restart_with(daemon, "--force-new-registry"));
+    CHECK(has_logged(daemon, "table_kept_aside id=1"));
+    CHECK(access(path, F_OK) == 0);
     CHECK(add(daemon, "v", 3, 3, err));
     return true;
 }
@@ -91,24 +112,13 @@ static bool an_unknown_table_is_forgotten(daemon_t *daemon, psd_error_t *err)
 static bool damage_is_named(daemon_t *daemon)
 {
     char path[PATH_MAX];
-    FILE *file = NULL;
 
     CHECK(daemon_end(daemon, SIGTERM));
     path_in(daemon, "log-0/log-flushed", path);
     CHECK(truncate(path, 7) == 0);
     CHECK(!daemon_restart(daemon));
-    (void)snprintf(path, sizeof path, "%.3000s/log", daemon->dir.path);
-    file = fopen(path, "re");
-    CHECK(file != NULL);
-    {
-        static char text[1 << 20];
-        size_t n = fread(text, 1, sizeof text - 1, file);
-
-        text[n] = '\0';
-        CHECK(strstr(text, "log-0/log-flushed") != NULL);
-        CHECK(strstr(text, "files from a backup") != NULL);
-    }
-    (void)fclose(file);
+    CHECK(has_logged(daemon, "log-0/log-flushed"));
+    CHECK(has_logged(daemon, "files from a backup"));
     return true;
 }
 
@@ -118,7 +128,7 @@ int main(void)
     daemon_t daemon;
     bool ok = daemon_start(&daemon, "shards: 1\n") && daemon_end(&daemon, SIGTERM) &&
               copy_file(&daemon, "registry.db", "before.db") && daemon_restart(&daemon) &&
-              values_stay(&daemon, err) && an_unknown_table_is_forgotten(&daemon, err) &&
+              values_stay(&daemon, err) && an_older_registry_is_refused(&daemon, err) &&
               damage_is_named(&daemon);
 
     daemon_drop(&daemon, !ok);

@@ -25,15 +25,16 @@ static void become(const daemon_t *self, const char *program)
     char data[PATH_MAX];
     char config[PATH_MAX];
     char log[PATH_MAX];
-    const char *arguments[] = {
-        program, "--listen", "tcp://127.0.0.1:0", "--data-dir", data, "--config", config, NULL};
+    const char *arguments[] = {program,    "--listen", "tcp://127.0.0.1:0", "--data-dir", data,
+                               "--config", config,     self->option,        NULL};
     int fd = -1;
 
     path_of(self, "data", data);
     path_of(self, "psd.yaml", config);
     path_of(self, "log", log);
     if (access(config, R_OK) != 0) {
-        arguments[5] = NULL;
+        arguments[5] = self->option;
+        arguments[6] = NULL;
         /* So that no test loses a worker on a busy machine unless it asks for that. */
         (void)setenv("PSD_WORKERS_LOST_AFTER_MS", "60000", 0);
     }
@@ -122,6 +123,16 @@ bool daemon_restart(daemon_t *self)
     }
     (void)fprintf(stderr, "%s did not get ready\n", program);
     return false;
+}
+
+bool daemon_restart_with(daemon_t *self, const char *option)
+{
+    bool ready = false;
+
+    self->option = option;
+    ready = daemon_restart(self);
+    self->option = NULL;
+    return ready;
 }
 
 bool daemon_start(daemon_t *self, const char *config)

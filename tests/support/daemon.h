@@ -17,10 +17,11 @@
 #include "support/temp_dir.h"
 
 typedef struct daemon {
-    temp_dir_t dir;    /* its data directory is dir/data, its log dir/log */
-    pid_t pid;         /* 0: it does not run */
-    char control[256]; /* "tcp://127.0.0.1:40001" */
-    char ipc[256];     /* "ipc://…" */
+    temp_dir_t dir;     /* its data directory is dir/data, its log dir/log */
+    pid_t pid;          /* 0: it does not run */
+    char control[256];  /* "tcp://127.0.0.1:40001" */
+    char ipc[256];      /* "ipc://…" */
+    const char *option; /* of this start; NULL: none */
 } daemon_t;
 
 /* Starts one in a fresh directory. config is the text of a configuration
@@ -28,6 +29,8 @@ typedef struct daemon {
 bool daemon_start(daemon_t *self, const char *config);
 /* Starts it again in the same directory, on other ports. */
 bool daemon_restart(daemon_t *self);
+/* The same with one more option. */
+bool daemon_restart_with(daemon_t *self, const char *option);
 /* Sends the signal and waits for the end. true: it ended by that signal or
  * with exit code 0. */
 bool daemon_end(daemon_t *self, int signal_number);
