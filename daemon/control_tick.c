@@ -19,7 +19,7 @@ void ps_control_tick(ps_control_t *self)
     ps_control_go_on(self);
     ps_control_checkpoint_tick(self);
     ps_control_tend_members(self);
-    ps_fleet_send_due(self->fleet);
+    ps_control_send_due(self);
     if (self->watches.by_job.count > ps_registry_n_jobs(self->is.registry)) {
         ps_watches_sweep(&self->watches, is_known_job, self->is.registry);
     }

@@ -51,7 +51,7 @@ static psd_status_t settle_cluster(ps_server_t *self, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = ps_replica_commit(self->replica, &command, PS_LOG_INFO, err);
     }
-    return rc;
+    return rc == PSD_OK ? ps_replica_flush(self->replica, err) : rc;
 }
 
 /* The node keeps the name of its first start: a host may be renamed, and the

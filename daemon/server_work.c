@@ -127,6 +127,11 @@ psd_status_t ps_server_failure(const ps_server_t *self, psd_error_t *err)
     if (self->failed != PSD_OK) {
         return psd_error_set(err, self->failed, "%s", psd_error_text(self->err));
     }
+    if (self->replica != NULL && ps_registry_db_is_broken(ps_replica_db(self->replica))) {
+        return psd_error_set(err, PSD_IO,
+                             "the registry could not be flushed: what is stored is read again "
+                             "at the next start");
+    }
     return ps_member_failure(self->member, err);
 }
 

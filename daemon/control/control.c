@@ -416,19 +416,19 @@ void ps_control_receive(ps_control_t *self)
     } while (request != NULL && ps_now_ms() < until_ms);
     ps_control_settle_work(self);
     ps_control_decide(self);
-    ps_fleet_send_due(self->fleet);
+    ps_control_send_due(self);
 }
 
 bool ps_control_next_own(ps_control_t *self, ps_buffer_t *ret_bytes)
 {
-    return ps_fleet_next_own(self->fleet, ret_bytes);
+    return ps_control_flush(self) && ps_fleet_next_own(self->fleet, ret_bytes);
 }
 
 void ps_control_settle(ps_control_t *self)
 {
     ps_control_go_on(self);
     ps_control_decide(self);
-    ps_fleet_send_due(self->fleet);
+    ps_control_send_due(self);
 }
 
 /* ---- start and stop ---- */
@@ -495,6 +495,7 @@ void ps_control_destroy(ps_control_t **self_p)
         ps_control_end(self, request, PSD_OK, "");
     }
     ps_control_end_all(self, PSD_STOPPING, "the node is stopping");
+    (void)ps_control_flush(self);
     ps_fleet_destroy(&self->fleet);
     ps_overseer_destroy(&self->overseer);
     ps_watches_done(&self->watches);

@@ -60,7 +60,7 @@ static psd_status_t decide_once(ps_control_t *self, bool *ret_more, psd_error_t 
         return rc;
     }
     ps_control_tell_changes(self, &decision.command);
-    ps_fleet_send_due(self->fleet); /* before the fences of these tables */
+    ps_control_send_due(self); /* before the fences of these tables */
     if (loses_rows(&decision.command)) {
         ps_control_end_jobs(self);
         ps_control_note_losses(self, &decision.command);

@@ -8,8 +8,17 @@
 #include "base/alloc.h"
 #include "base/log.h"
 
+typedef struct held {
+    uint64_t conn;
+    ps_buffer_t bytes; /* owned */
+} held_t;
+
 struct ps_fleet {
     ps_fleet_args_t is;
+    bool holds;
+    held_t *held; /* owned; in order */
+    size_t n_held;
+    size_t held_capacity;
     ps_buffer_t *own; /* owned, each too; to this node's agent, in order */
     size_t n_own;
     size_t own_capacity;
@@ -37,6 +46,10 @@ void ps_fleet_destroy(ps_fleet_t **self_p)
     for (size_t i = 0; i < self->n_own; i++) {
         ps_buffer_done(&self->own[i]);
     }
+    for (size_t i = 0; i < self->n_held; i++) {
+        ps_buffer_done(&self->held[i].bytes);
+    }
+    ps_free(self->held);
     ps_free(self->own);
     ps_free(self);
     *self_p = NULL;
@@ -67,10 +80,51 @@ static bool keep_own(ps_fleet_t *self, ps_bytes_t bytes)
     return true;
 }
 
-bool ps_fleet_say(ps_fleet_t *self, uint64_t conn, ps_bytes_t bytes)
+static bool say(ps_fleet_t *self, uint64_t conn, ps_bytes_t bytes)
 {
     return conn == PS_CONN_OWN ? keep_own(self, bytes)
                                : ps_socket_send_text(self->is.port, conn, bytes, NULL) == PSD_OK;
+}
+
+static bool hold(ps_fleet_t *self, uint64_t conn, ps_bytes_t bytes)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t copy = {0};
+
+    if (!ps_buffer_append(&copy, bytes.data, bytes.size) ||
+        !ps_grow(&self->held, &self->held_capacity, self->n_held + 1, sizeof *self->held)) {
+        return false;
+    }
+    self->held[self->n_held++] = (held_t){.conn = conn, .bytes = copy}; /* ownership moves */
+    copy = (ps_buffer_t){0};
+    return true;
+}
+
+bool ps_fleet_say(ps_fleet_t *self, uint64_t conn, ps_bytes_t bytes)
+{
+    return self->holds ? hold(self, conn, bytes) : say(self, conn, bytes);
+}
+
+void ps_fleet_hold(ps_fleet_t *self)
+{
+    self->holds = true;
+}
+
+bool ps_fleet_holds(const ps_fleet_t *self)
+{
+    return self->holds;
+}
+
+void ps_fleet_release(ps_fleet_t *self)
+{
+    self->holds = false;
+    for (size_t i = 0; i < self->n_held; i++) {
+        ps_buffer_t *bytes = &self->held[i].bytes;
+
+        /* One that is not sent now is asked for again, or sent again. */
+        (void)say(self, self->held[i].conn, (ps_bytes_t){.data = bytes->data, .size = bytes->size});
+        ps_buffer_done(bytes);
+    }
+    self->n_held = 0;
 }
 
 bool ps_fleet_next_own(ps_fleet_t *self, ps_buffer_t *ret_bytes)

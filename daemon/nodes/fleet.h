@@ -5,6 +5,8 @@
  * What     The overseer decides what to send to which node and when. This sends
  *          it through the control port. Messages to the agent of this node,
  *          which is in the same process, wait here until the server takes them.
+ *          So do all messages, answers to clients too, while something is stored
+ *          and not flushed.
  *          No call blocks.
  * Owner    The caller. Threads: confined to one.
  */
@@ -32,9 +34,14 @@ PSD_MUST_CHECK psd_status_t ps_fleet_new(const ps_fleet_args_t *args, ps_fleet_t
 /* Takes NULL. */
 void ps_fleet_destroy(ps_fleet_t **self_p);
 
-/* Sends bytes to a node; other nodes get nothing when their queue is full.
+/* Sends bytes to a node or a client, which get nothing when their queue is full.
  * false: not sent. */
 bool ps_fleet_say(ps_fleet_t *self, uint64_t conn, ps_bytes_t bytes);
+/* From here on nothing leaves: what is said waits for ps_fleet_release, in order. */
+void ps_fleet_hold(ps_fleet_t *self);
+bool ps_fleet_holds(const ps_fleet_t *self);
+/* Sends what waited. */
+void ps_fleet_release(ps_fleet_t *self);
 /* The next message to this node's agent, which the caller frees. false: none. */
 PSD_MUST_CHECK bool ps_fleet_next_own(ps_fleet_t *self, ps_buffer_t *ret_bytes);
 /* Sends all that is due. Call it after everything that may have told or asked

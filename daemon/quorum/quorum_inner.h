@@ -59,6 +59,7 @@ struct ps_quorum_thread {
     size_t peers_capacity;
     ps_quorum_order_t *order; /* of the main thread; NULL: none */
     uint64_t applied;         /* entries up to this one are in the database */
+    uint64_t flushed;         /* … and flushed there */
     uint64_t cut;             /* … of the last cut of the log */
     ps_quorum_sending_t sending;
     uint64_t unwanted;             /* a member that is to get its database later; 0: none */

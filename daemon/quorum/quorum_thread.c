@@ -234,6 +234,7 @@ psd_status_t ps_quorum_thread_start(const ps_quorum_thread_args_t *args,
     self->cluster = args->cluster;
     self->incarnation = args->incarnation;
     self->applied = args->snapshot == NULL ? 0 : args->snapshot->index;
+    self->flushed = self->applied;
     self->cut = self->applied;
     if (self->err == NULL) {
         rc = psd_error_set(err, PSD_NOMEM, "no memory for the registry's thread");
@@ -399,10 +400,11 @@ bool ps_quorum_thread_next(ps_quorum_thread_t *self, uint64_t *ret_index,
     return got;
 }
 
-void ps_quorum_thread_applied(ps_quorum_thread_t *self, uint64_t index)
+void ps_quorum_thread_applied(ps_quorum_thread_t *self, uint64_t index, uint64_t flushed)
 {
     ps_quorum_lock(self);
     self->applied = index;
+    self->flushed = flushed;
     ps_quorum_unlock(self);
 }
 

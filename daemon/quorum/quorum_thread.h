@@ -96,9 +96,9 @@ uint64_t ps_quorum_thread_majority_ms(ps_quorum_thread_t *self);
  * are the caller's (ps_buffer_done). false: none, or no memory for it now. */
 PSD_MUST_CHECK bool ps_quorum_thread_next(ps_quorum_thread_t *self, uint64_t *ret_index,
                                           ps_quorum_entry_t *ret_entry);
-/* The database has it flushed up to this index: the next entry is the one after
- * it, and entries that no member needs may be forgotten. */
-void ps_quorum_thread_applied(ps_quorum_thread_t *self, uint64_t index);
+/* The database has it up to this index: the next entry is the one after it. Of
+ * those that it has flushed the ones that no member needs may be forgotten. */
+void ps_quorum_thread_applied(ps_quorum_thread_t *self, uint64_t index, uint64_t flushed);
 
 /* Proposes a command in that term, and waits until it is committed and flushed here: take the
  * entries then.

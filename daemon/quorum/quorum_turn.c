@@ -379,13 +379,13 @@ static void cut_log(ps_quorum_thread_t *self, uint64_t now_ms)
 {
     psd_status_t rc = PSD_OK;
 
-    if (self->applied < self->cut + CUT_EVERY) {
+    if (self->flushed < self->cut + CUT_EVERY) {
         return;
     }
-    self->cut = self->applied;
-    rc = ps_quorum_snapshot_taken(self->quorum, now_ms, self->applied, TRAILING, self->err);
+    self->cut = self->flushed;
+    rc = ps_quorum_snapshot_taken(self->quorum, now_ms, self->cut, TRAILING, self->err);
     if (rc == PSD_OK) {
-        rc = ps_registry_log_cut_head(self->log, self->applied - TRAILING, self->err);
+        rc = ps_registry_log_cut_head(self->log, self->cut - TRAILING, self->err);
     }
     if (rc != PSD_OK) {
         ps_quorum_break(self, rc);

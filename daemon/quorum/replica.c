@@ -6,15 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
+#include "daemon/quorum/replica_log.h"
 #include "protocol/registry/command_code.h"
 #include "storage/registry/registry_backup.h"
 #include "transport/threads/clock.h"
 
 #define COMMAND_BYTES_MAX (8 << 20) /* fits a message between members */
 #define COMMIT_MS 1000              /* for a majority to agree */
+#define FLUSH_EVERY 512             /* entries between two flushes of the database */
 
 struct ps_replica {
     char *dir; /* owned */
@@ -23,6 +24,7 @@ struct ps_replica {
     ps_registry_db_t *db;
     ps_quorum_thread_t *thread;
     ps_quorum_view_t view; /* the last one */
+    uint64_t flushed;      /* entries of the log up to that one */
     uint64_t led_term;     /* in which this node leads; 0: it does not */
     bool is_begun;         /* it is a member from here on, with a thread or none yet */
     bool is_late;          /* what is committed could not be stored */
@@ -95,21 +97,6 @@ ps_quorum_thread_t *ps_replica_thread(const ps_replica_t *self)
 
 /* ---- members ---- */
 
-static psd_status_t log_dir(const char *dir, ps_buffer_t *ret, psd_error_t *err)
-{
-    return ps_buffer_print(ret, "%s/" PS_REGISTRY_LOG, dir)
-               ? PSD_OK
-               : psd_error_set(err, PSD_NOMEM, "no memory for a path");
-}
-
-bool ps_replica_has_log(const char *dir)
-{
-    PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
-
-    return ps_buffer_print(&path, "%s/" PS_REGISTRY_LOG "/term", dir) &&
-           access((const char *)path.data, F_OK) == 0;
-}
-
 /* What the database holds. false: nothing that was replicated. */
 static psd_status_t snapshot_of(ps_registry_db_t *db, ps_quorum_snapshot_t *ret, psd_error_t *err)
 {
@@ -170,7 +157,7 @@ static psd_status_t start_thread(ps_replica_t *self, const ps_replica_net_t *net
                                     .snapshot = snapshot,
                                     .socket = net->socket,
                                     .turns = net->turns};
-    psd_status_t rc = log_dir(self->dir, &dir, err);
+    psd_status_t rc = ps_replica_log_dir(self->dir, &dir, err);
 
     if (rc == PSD_OK && !ps_buffer_print(&path, "%s/registry.ipc", net->run_dir)) {
         rc = psd_error_set(err, PSD_NOMEM, "no memory for a path");
@@ -187,34 +174,6 @@ static psd_status_t start_thread(ps_replica_t *self, const ps_replica_net_t *net
     return rc;
 }
 
-/* An empty log, as of that term. */
-static psd_status_t make_log(const char *data_dir, const ps_id_t *cluster, const ps_id_t *lineage,
-                             uint64_t member, uint64_t first, uint64_t term, psd_error_t *err)
-{
-    PSD_AUTO(ps_buffer_done) ps_buffer_t dir = {0};
-    PSD_AUTO(ps_registry_log_close) ps_registry_log_t *log = NULL;
-    ps_registry_log_args_t args = {
-        .disk = ps_disk_real(), .cluster = *cluster, .member = member, .segment_bytes = 1};
-    psd_status_t rc = log_dir(data_dir, &dir, err);
-
-    args.dir = (const char *)dir.data;
-    if (rc == PSD_OK) {
-        rc = ps_registry_log_create(&args, lineage, first, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_registry_log_open(&args, &log, err);
-    }
-    return rc == PSD_OK ? ps_registry_log_set_term(log, term, 0, err) : rc;
-}
-
-static psd_status_t new_member(uint64_t *ret_member, psd_error_t *err)
-{
-    psd_status_t rc = ps_random(ret_member, sizeof *ret_member, err);
-
-    *ret_member = (*ret_member & INT64_MAX) | 1; /* not 0 */
-    return rc;
-}
-
 /* The database is of one that has just become the first member, and whose log
  * was not made before psd ended. */
 static bool lacks_log(const ps_replica_t *self, const ps_quorum_snapshot_t *snapshot)
@@ -228,8 +187,8 @@ psd_status_t ps_replica_start(ps_replica_t *self, const ps_replica_net_t *net, p
     psd_status_t rc = snapshot_of(self->db, &snapshot, err);
 
     if (rc == PSD_OK && lacks_log(self, &snapshot)) {
-        rc = make_log(self->dir, &net->cluster, ps_registry_lineage(self->registry),
-                      snapshot.members.at[0].id, snapshot.index + 1, snapshot.term, err);
+        rc = ps_replica_make_log(self->dir, &net->cluster, ps_registry_lineage(self->registry),
+                                 snapshot.members.at[0].id, snapshot.index + 1, snapshot.term, err);
     }
     return rc == PSD_OK ? start_thread(self, net, snapshot.members.n == 0 ? NULL : &snapshot, err)
                         : rc;
@@ -248,13 +207,16 @@ psd_status_t ps_replica_begin(ps_replica_t *self, const ps_replica_net_t *net, p
     const ps_applied_t before = ps_registry_db_applied(self->db);
     const ps_applied_t applied = {.index = before.index + 1, .term = before.term + 1};
     ps_quorum_members_t members = {.n = 1};
-    psd_status_t rc = new_member(&members.at[0].id, err);
+    psd_status_t rc = ps_replica_new_member(&members.at[0].id, err);
 
     members.at[0].role = PS_QUORUM_VOTER;
     (void)snprintf(members.at[0].node, sizeof members.at[0].node, "%s", net->node);
     if (rc == PSD_OK && !ps_replica_is_member(self)) {
         self->is_begun = true;
         rc = store_members(self->db, &members, applied.index, applied, err);
+    }
+    if (rc == PSD_OK) { /* its log begins after that */
+        rc = ps_registry_db_flush(self->db, err);
     }
     if (rc == PSD_OK) {
         rc = ps_replica_start(self, net, err);
@@ -264,15 +226,6 @@ psd_status_t ps_replica_begin(ps_replica_t *self, const ps_replica_net_t *net, p
         self->led_term = self->view.term;
     }
     return rc;
-}
-
-psd_status_t ps_replica_prepare(const char *dir, const ps_node_message_t *invite, psd_error_t *err)
-{
-    uint64_t member = 0;
-    psd_status_t rc = new_member(&member, err);
-
-    return rc == PSD_OK ? make_log(dir, &invite->cluster, &invite->at.lineage, member, 1, 0, err)
-                        : rc;
 }
 
 void ps_replica_accept(ps_replica_t *self, const ps_node_message_t *invite)
@@ -416,6 +369,19 @@ static void entry_done(ps_quorum_entry_t *entry)
     ps_buffer_done(&entry->bytes);
 }
 
+/* The log keeps what is not flushed here yet: a flush now and then is enough. */
+static psd_status_t note_applied(ps_replica_t *self, uint64_t index, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (index >= self->flushed + FLUSH_EVERY) {
+        rc = ps_registry_db_flush(self->db, err);
+        self->flushed = rc == PSD_OK ? index : self->flushed;
+    }
+    ps_quorum_thread_applied(self->thread, index, self->flushed);
+    return rc;
+}
+
 /* All that is committed. */
 static psd_status_t apply_all(ps_replica_t *self, psd_error_t *err)
 {
@@ -430,7 +396,7 @@ static psd_status_t apply_all(ps_replica_t *self, psd_error_t *err)
         }
         rc = apply(self, index, &entry, err);
         if (rc == PSD_OK) {
-            ps_quorum_thread_applied(self->thread, index);
+            rc = note_applied(self, index, err);
         } else {
             rc = psd_error_wrap(err, rc, "entry %" PRIu64 " of the registry's log", index);
         }
@@ -463,7 +429,7 @@ static psd_status_t catch_up(ps_replica_t *self, psd_error_t *err)
 {
     psd_status_t rc = apply_all(self, err);
 
-    if (passes(rc)) {
+    if (passes(rc) && !ps_registry_db_is_broken(self->db)) {
         be_late(self, rc, err);
         return PSD_OK;
     }
@@ -528,6 +494,16 @@ psd_status_t ps_replica_commit(ps_replica_t *self, const ps_command_t *command,
     return rc;
 }
 
+bool ps_replica_is_flushed(const ps_replica_t *self)
+{
+    return self->thread != NULL || !ps_registry_db_is_unflushed(self->db);
+}
+
+psd_status_t ps_replica_flush(ps_replica_t *self, psd_error_t *err)
+{
+    return ps_registry_db_flush(self->db, err);
+}
+
 /* ---- news of the thread ---- */
 
 static psd_status_t send_database(ps_replica_t *self, psd_error_t *err)
@@ -566,7 +542,8 @@ static psd_status_t install(ps_replica_t *self, psd_error_t *err)
     self->registry = registry; /* ownership moves */
     registry = NULL;
     meet_all(self, &snapshot->members);
-    ps_quorum_thread_applied(self->thread, snapshot->index);
+    self->flushed = snapshot->index;
+    ps_quorum_thread_applied(self->thread, snapshot->index, snapshot->index);
     ps_quorum_thread_installed(self->thread);
     return PSD_OK;
 }

@@ -79,7 +79,7 @@ void ps_replica_hear(ps_replica_t *self, ps_bytes_t bytes);
 
 /*
  * Makes a planned command part of the state, and logs it at `level`; kind 0 does
- * nothing.
+ * nothing. Before others learn of it, ps_replica_flush is due.
  *
  * Errors: PSD_IO, PSD_NOMEM, PSD_DAMAGED: neither stored nor applied;
  * PSD_NOT_LEADER another member leads, or it is unknown what became of the
@@ -87,6 +87,12 @@ void ps_replica_hear(ps_replica_t *self, ps_bytes_t bytes);
  */
 PSD_MUST_CHECK psd_status_t ps_replica_commit(ps_replica_t *self, const ps_command_t *command,
                                               ps_log_level_t level, psd_error_t *err);
+
+/* What was committed outlives a power failure: here, or in the logs of a majority. */
+PSD_MUST_CHECK bool ps_replica_is_flushed(const ps_replica_t *self);
+/* Flushes what is not. Errors: PSD_IO: what is stored is unknown, and psd
+ * is to end. */
+PSD_MUST_CHECK psd_status_t ps_replica_flush(ps_replica_t *self, psd_error_t *err);
 
 /* The nodes that have the registry, and the name of the one that leads ("":
  * unknown). Returns how many; 0: the registry is alone. */

@@ -33,12 +33,9 @@ ps_doc_t *ps_control_new_reply(uint64_t id, psd_status_t status)
 
 void ps_control_send_text(ps_control_t *self, uint64_t conn, ps_bytes_t text)
 {
-    psd_status_t rc = ps_socket_send_text(self->is.port, conn, text, NULL);
-
     /* The client asks again for an answer that was not sent. */
-    if (rc != PSD_OK) {
-        ps_log(PS_LOG_DEBUG, "answer_dropped", "conn=%" PRIu64 " status=%s", conn,
-               psd_status_name(rc));
+    if (!ps_fleet_say(self->fleet, conn, text)) {
+        ps_log(PS_LOG_DEBUG, "answer_dropped", "conn=%" PRIu64 " reason=not_sent", conn);
     }
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the control part changes the registry. */
+/* How the control part changes the registry. What is stored in one turn is
+ * flushed once, and nothing that may say it leaves before. */
 #include "daemon/quorum/replica.h"
 #include "daemon/state/control_inner.h"
 
@@ -10,6 +11,9 @@ psd_status_t ps_control_commit(ps_control_t *self, const ps_command_t *command,
 
     if (rc == PSD_OK) {
         ps_overseer_set_index(self->overseer, ps_registry_db_applied(self->is.db).index);
+    }
+    if (rc == PSD_OK && !ps_replica_is_flushed(self->is.replica)) {
+        ps_fleet_hold(self->fleet);
     }
     return rc;
 }
@@ -24,4 +28,30 @@ psd_status_t ps_control_commit_for(ps_control_t *self, const ps_control_request_
         command->detail = detail;
     }
     return ps_control_commit(self, command, level, err);
+}
+
+void ps_control_send_due(ps_control_t *self)
+{
+    if (ps_control_flush(self)) {
+        ps_fleet_send_due(self->fleet);
+    }
+}
+
+bool ps_control_flush(ps_control_t *self)
+{
+    char quoted[512];
+    psd_status_t rc = PSD_OK;
+
+    if (!ps_fleet_holds(self->fleet)) {
+        return true;
+    }
+    rc = ps_replica_flush(self->is.replica, self->err);
+    if (rc == PSD_OK) {
+        ps_fleet_release(self->fleet);
+        return true;
+    }
+    ps_log(PS_LOG_ERROR, "registry_not_flushed", "status=%s reason=%s", psd_status_name(rc),
+           ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
+    psd_error_clear(self->err);
+    return false;
 }

@@ -406,7 +406,8 @@ PSD_MUST_CHECK psd_status_t ps_control_check_session(const ps_control_t *self, u
 PSD_MUST_CHECK psd_status_t ps_control_check_rows(const ps_control_t *self,
                                                   const ps_control_request_t *request,
                                                   psd_error_t *err);
-/* control_commit.c: ps_commit of this registry; remembers when it broke. */
+/* control_commit.c: ps_replica_commit. Nothing is sent from then on until
+ * ps_control_flush. */
 PSD_MUST_CHECK psd_status_t ps_control_commit(ps_control_t *self, const ps_command_t *command,
                                               ps_log_level_t level, psd_error_t *err);
 /* The same for a command that is what the request asks for: a repetition gets
@@ -415,6 +416,11 @@ PSD_MUST_CHECK psd_status_t ps_control_commit_for(ps_control_t *self,
                                                   const ps_control_request_t *request,
                                                   ps_command_t *command, uint64_t detail,
                                                   ps_log_level_t level, psd_error_t *err);
+/* Flushes what was stored in this turn, and sends what waited for that. false: it
+ * is unknown what is stored, nothing was sent, and psd is to end. */
+bool ps_control_flush(ps_control_t *self);
+/* That, and sends all that nodes are to be told or asked. */
+void ps_control_send_due(ps_control_t *self);
 /* control_answer.c */
 /* A document with v, id and status; NULL: no memory. */
 PSD_MUST_CHECK ps_doc_t *ps_control_new_reply(uint64_t id, psd_status_t status);

@@ -88,8 +88,9 @@ psd_status_t ps_registry_db_look(ps_registry_db_t *self, psd_error_t *err)
         return rc;
     }
     self->n_commits = (uint64_t)n;
-    ps_commit_note_write(&self->note, self->n_commits);
-    return read_applied(self, err);
+    self->unflushed = true;
+    rc = ps_registry_db_flush(self, err);
+    return rc == PSD_OK ? read_applied(self, err) : rc;
 }
 
 static psd_status_t open_in(ps_registry_db_t *self, const char *dir, psd_error_t *err)
@@ -112,6 +113,9 @@ static psd_status_t open_in(ps_registry_db_t *self, const char *dir, psd_error_t
     }
     if (rc == PSD_OK) {
         rc = prepare_all(self, err);
+    }
+    if (rc == PSD_OK) { /* from here on ps_registry_db_flush says when */
+        rc = ps_sql_exec(self->db, "PRAGMA synchronous = NORMAL", err);
     }
     return rc == PSD_OK ? read_applied(self, err) : rc;
 }
@@ -143,13 +147,14 @@ void ps_registry_db_close(ps_registry_db_t **self_p)
     if (self == NULL) {
         return;
     }
+    (void)!ps_registry_db_flush(self, NULL); /* else the next start reads what is there */
     for (int i = 0; i < STATEMENT_COUNT; i++) {
         (void)sqlite3_finalize(self->statements[i]);
     }
     for (int i = 0; i < PS_ROW_COUNT * PS_ROWS_USE_COUNT; i++) {
         (void)sqlite3_finalize(self->rows[i / PS_ROWS_USE_COUNT][i % PS_ROWS_USE_COUNT]);
     }
-    (void)sqlite3_close(self->db); /* all of it is on disk already */
+    (void)sqlite3_close(self->db);
     ps_commit_note_close(&self->note);
     if (self->lock_fd >= 0) {
         (void)close(self->lock_fd); /* unlocks; nothing was written late */

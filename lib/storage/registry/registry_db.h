@@ -53,8 +53,8 @@ typedef struct ps_registry_member {
 } ps_registry_member_t;
 
 /*
- * Opens or makes DIR/registry.db (WAL, foreign keys, synchronous FULL), brings
- * its schema up to date, checks it. DIR is made (0700) when it is not there.
+ * Opens or makes DIR/registry.db (WAL, foreign keys), brings its schema up to
+ * date, checks it. DIR is made (0700) when it is not there.
  * Errors: PSD_IO; PSD_HELD another psd holds DIR, naming its pid; PSD_FOREIGN
  * written by a newer version or no registry; PSD_DAMAGED.
  */
@@ -70,14 +70,23 @@ ps_applied_t ps_registry_db_applied(const ps_registry_db_t *self);
 /* The next place, for a registry that is not replicated. */
 ps_applied_t ps_registry_db_next(const ps_registry_db_t *self);
 /* Stores the command that the registry has on trial (ps_registry_try) at its
- * place: the rows that it touched and a line of the history, flushed. Errors:
- * PSD_INVALID the index is not above that of ps_registry_db_applied, or the term
- * is below its; PSD_IO (disk full, …), PSD_NOMEM, PSD_DAMAGED: nothing is
- * stored, and the caller must undo it. */
+ * place: the rows that it touched and a line of the history. It outlives the
+ * process; a power failure may take the last commands since the last
+ * ps_registry_db_flush, the newest first. Errors: PSD_INVALID the index is not
+ * above that of ps_registry_db_applied, or the term is below its; PSD_IO (disk
+ * full, …), PSD_NOMEM, PSD_DAMAGED: nothing is stored, and the caller must undo
+ * it. */
 PSD_MUST_CHECK psd_status_t ps_registry_db_store(ps_registry_db_t *self,
                                                  const ps_registry_t *registry,
                                                  const ps_command_t *command, ps_applied_t at,
                                                  psd_error_t *err);
+/* Flushes all that is stored; does nothing where nothing is new. Errors: PSD_IO:
+ * what is on disk is unknown, so the registry must not go on: nothing more is
+ * stored. */
+PSD_MUST_CHECK psd_status_t ps_registry_db_flush(ps_registry_db_t *self, psd_error_t *err);
+PSD_MUST_CHECK bool ps_registry_db_is_unflushed(const ps_registry_db_t *self);
+/* A flush has failed. */
+PSD_MUST_CHECK bool ps_registry_db_is_broken(const ps_registry_db_t *self);
 /* Stores the members, all n of them in place of those before, and the place of
  * what made them, which is no command. n: up to PS_REGISTRY_MEMBERS_MAX. NULL as
  * members leaves them as they are: only the place is stored. There must be a

@@ -46,6 +46,8 @@ struct ps_registry_db {
     sqlite3 *db; /* owned */
     ps_commit_note_t note;
     uint64_t n_commits; /* ever */
+    bool unflushed;     /* something was stored since the last flush */
+    bool broken;        /* a flush failed: what is on disk is unknown */
     ps_applied_t applied;
     sqlite3_stmt *statements[STATEMENT_COUNT];
     sqlite3_stmt *rows[PS_ROW_COUNT][PS_ROWS_USE_COUNT];
@@ -53,7 +55,7 @@ struct ps_registry_db {
 
 ps_query_t ps_registry_db_query(ps_registry_db_t *self, ps_statement_t statement);
 
-/* registry_db.c: reads again which commands the database has. */
+/* registry_db.c: flushes the database, and reads again which commands it has. */
 PSD_MUST_CHECK psd_status_t ps_registry_db_look(ps_registry_db_t *self, psd_error_t *err);
 /* registry_db_rows.c: prepares what is done with rows. Errors: PSD_DAMAGED a
  * column is not there; PSD_NOMEM, PSD_IO. */

@@ -237,6 +237,7 @@ static void take_images(void)
         rc = ps_registry_plan_sessions(registry, 1000 * i, i, &command, err);
         cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err), PSD_OK);
     }
+    cr_assert_eq(ps_registry_db_flush(db, err), PSD_OK);
     for (size_t i = 0; i < N_FILES; i++) {
         char path[PATH_MAX + 64];
 

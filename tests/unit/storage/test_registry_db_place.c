@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* storage/registry/registry_db.h: the place of each command is stored with it,
  * as are the members and what requests have changed. */
+#include <unistd.h>
+
 #include "protocol/registry/registry_rows.h"
+#include "storage/disk/commit_note.h"
 #include "support/registry_db_test.h"
 
 TestSuite(registry_db_place, .init = make_temp, .fini = drop_temp);
@@ -172,4 +175,85 @@ Test(registry_db_place, an_old_file_has_a_lineage_and_a_place)
     registry = load_db(db);
     assert_applied(db, 3, 0);
     cr_assert(ps_id_equal(ps_registry_lineage(registry), &uuid));
+}
+
+/* ---- flushes ---- */
+
+static uint64_t noted(void)
+{
+    ps_commit_note_t note = {.fd = -1};
+    uint64_t n = 0;
+
+    cr_assert_eq(ps_commit_note_open(&note, dir, &n, err), PSD_OK, "%s", psd_error_text(err));
+    ps_commit_note_close(&note);
+    return n;
+}
+
+static psd_status_t store_note(ps_registry_db_t *db, ps_registry_t *registry, uint64_t index)
+{
+    ps_command_t note = ps_registry_plan_note(registry, 1, "a note");
+
+    return store_at(db, registry, &note, (ps_applied_t){index, 0});
+}
+
+Test(registry_db_place, a_flush_takes_all_that_is_stored)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = load_db(db);
+
+    make_cluster(db, registry, "w"); /* three commands */
+    cr_assert(ps_registry_db_is_unflushed(db));
+    cr_assert_eq(noted(), 0, "the note must not be ahead of the disk");
+    cr_assert_eq(ps_registry_db_flush(db, err), PSD_OK, "%s", psd_error_text(err));
+    cr_assert(!ps_registry_db_is_unflushed(db));
+    cr_assert_eq(noted(), 3);
+    cr_assert_eq(store_note(db, registry, 4), PSD_OK);
+    cr_assert(ps_registry_db_is_unflushed(db));
+    ps_registry_db_close(&db);
+    db = open_db(); /* it outlives the process */
+    assert_applied(db, 4, 0);
+    cr_assert(!ps_registry_db_is_unflushed(db));
+}
+
+/* A descriptor that takes no flush, in place of that of SQLite's log. */
+static void spoil_wal(void)
+{
+    char wal[sizeof file + 8];
+    char path[PATH_MAX];
+    char link[32];
+    int n_spoilt = 0;
+    int ends[2];
+
+    (void)snprintf(wal, sizeof wal, "%s-wal", file);
+    cr_assert_eq(pipe(ends), 0);
+    for (int fd = 0; fd < 64; fd++) {
+        ssize_t size = 0;
+
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        size = readlink(link, path, sizeof path - 1);
+        if (size > 0 && strncmp(path, wal, (size_t)size) == 0 && wal[size] == '\0') {
+            cr_assert_eq(dup2(ends[1], fd), fd);
+            n_spoilt++;
+        }
+    }
+    cr_assert_eq(n_spoilt, 1);
+}
+
+Test(registry_db_place, after_a_failed_flush_nothing_more_is_stored)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = load_db(db);
+
+    make_cluster(db, registry, "w");
+    cr_assert(!ps_registry_db_is_broken(db));
+    spoil_wal();
+    cr_assert_eq(ps_registry_db_flush(db, err), PSD_IO);
+    cr_assert(ps_registry_db_is_broken(db));
+    psd_error_clear(err);
+    cr_assert_eq(store_note(db, registry, 4), PSD_IO);
+    cr_assert_not_null(strstr(psd_error_text(err), "a flush has failed"));
+    psd_error_clear(err);
+    cr_assert_eq(ps_registry_db_flush(db, err), PSD_IO, "a later one may succeed without the data");
+    assert_applied(db, 3, 0);
+    cr_assert_eq(noted(), 0);
 }
