@@ -118,6 +118,8 @@ TAILQ_HEAD(ps_questions, ps_client_question);
 /* The client as a worker, as far as its requests need it. */
 typedef struct ps_client_worker {
     ps_beat_t *beat; /* one holder is this; NULL: it is no worker */
+    int wake_fd;     /* the beat's: readable when it has news; -1: there is none */
+    unsigned n_news; /* of the beat, that were looked at */
     char job[PS_NAME_MAX + 1];
     ps_op_worker_t stamp; /* of requests made now; its clock: those finished */
     uint64_t start;       /* clocks counted as finished when it joined */
@@ -216,6 +218,7 @@ struct psd_client {
     ps_client_worker_t worker;
     ps_membership_t *membership;     /* owned; NULL: no worker */
     const ps_job_hooks_t *job_hooks; /* NULL: no worker */
+    uint64_t job_due_ms;             /* when they look at the latest, without news */
     uint32_t n_lost_workers;         /* of the job that it has left */
     uint64_t last_work;              /* number of the newest question for a slice */
 

@@ -7,6 +7,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/handover.h"
@@ -29,6 +31,8 @@ struct ps_beat {
     pthread_t thread;
     atomic_uint n_holders;
     _Atomic uint64_t clocks[PS_MEMBERS_MAX]; /* NO_CLOCK: no such member */
+    atomic_int wakes[PS_MEMBERS_MAX];        /* eventfds, owned; -1: no such member */
+    atomic_uint n_news;
     _Atomic uint64_t version;
     atomic_int state;                /* psd_status_t */
     char lost_text[PS_TEXT_MAX + 1]; /* the thread's until state is ROWS_LOST */
@@ -76,13 +80,35 @@ static void say(ps_beat_t *self, uint64_t id)
     }
 }
 
+/* The members look. The count comes last: who has seen it finds the rest. */
+static void wake_all(ps_beat_t *self)
+{
+    const uint64_t one = 1;
+
+    for (size_t i = 0; i < PS_MEMBERS_MAX; i++) {
+        int fd = atomic_load(&self->wakes[i]);
+
+        if (fd >= 0) {
+            (void)!write(fd, &one, sizeof one); /* full: it is readable already */
+        }
+    }
+    atomic_fetch_add(&self->n_news, 1);
+}
+
 /* Keeps the first end: an end is final. */
 static void set_state(ps_beat_t *self, psd_status_t state)
 {
     int running = PSD_OK;
 
-    if (state != PSD_OK) {
-        (void)atomic_compare_exchange_strong(&self->state, &running, (int)state);
+    if (state != PSD_OK && atomic_compare_exchange_strong(&self->state, &running, (int)state)) {
+        wake_all(self);
+    }
+}
+
+static void set_version(ps_beat_t *self, uint64_t version)
+{
+    if (atomic_exchange(&self->version, version) != version) {
+        wake_all(self);
     }
 }
 
@@ -129,7 +155,7 @@ static void hear(ps_beat_t *self, const ps_buffer_t *text)
         set_state(self, state_of(word));
     }
     if (ps_doc_get_u64_or(doc, "version", 0, UINT64_MAX, 0, &version, NULL) == PSD_OK) {
-        atomic_store(&self->version, version);
+        set_version(self, version);
     }
 }
 
@@ -216,6 +242,17 @@ static void *run(void *arg)
     return NULL;
 }
 
+static void close_wakes(const ps_beat_t *self)
+{
+    for (size_t i = 0; i < PS_MEMBERS_MAX; i++) {
+        int fd = atomic_load(&self->wakes[i]);
+
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+    }
+}
+
 static void destroy(ps_beat_t **self_p)
 {
     ps_beat_t *self = *self_p;
@@ -224,6 +261,7 @@ static void destroy(ps_beat_t **self_p)
     if (self != NULL) {
         ps_socket_drop(&self->socket);
         ps_context_destroy(&self->context);
+        close_wakes(self);
         ps_free(self);
     }
 }
@@ -239,7 +277,9 @@ psd_status_t ps_beat_start(const ps_beat_args_t *args, ps_beat_t **ret_beat, psd
     }
     for (size_t i = 0; i < PS_MEMBERS_MAX; i++) {
         atomic_init(&self->clocks[i], NO_CLOCK);
+        atomic_init(&self->wakes[i], -1);
     }
+    atomic_init(&self->n_news, 0);
     atomic_init(&self->n_holders, 1);
     atomic_init(&self->version, 0);
     atomic_init(&self->state, PSD_OK);
@@ -295,6 +335,7 @@ void ps_beat_release(ps_beat_t **self_p)
     if (ps_fork_is_since(self->n_forks)) { /* the thread is the parent's */
         ps_fork_keep(self->socket);
         ps_context_destroy(&self->context);
+        close_wakes(self);
         ps_free(self);
         return;
     }
@@ -307,6 +348,28 @@ void ps_beat_release(ps_beat_t **self_p)
 void ps_beat_set_clock(ps_beat_t *self, uint32_t member, uint64_t clock)
 {
     atomic_store(&self->clocks[member], clock);
+}
+
+int ps_beat_watch(ps_beat_t *self, uint32_t member)
+{
+    int fd = atomic_load(&self->wakes[member]);
+
+    if (fd < 0) {
+        fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        atomic_store(&self->wakes[member], fd);
+    }
+    return fd;
+}
+
+void ps_beat_take_news(const ps_beat_t *self, uint32_t member, unsigned *seen)
+{
+    unsigned n_news = atomic_load(&self->n_news);
+    uint64_t n = 0;
+
+    if (n_news != *seen) {
+        *seen = n_news;
+        (void)!read(atomic_load(&self->wakes[member]), &n, sizeof n);
+    }
 }
 
 uint64_t ps_beat_version(const ps_beat_t *self)

@@ -9,7 +9,8 @@
  * Shape    One for each worker, shared by its members' clients.
  * Owner    Counted; the last ps_beat_release stops the thread and waits for
  *          its end.
- * Threads  any; clock, version and state are atomics, and no call waits.
+ * Threads  any; clock, version and state are atomics, and no call waits. News of
+ *          version or state make the descriptor of each member readable.
  */
 #ifndef PS_CLIENT_HEARTBEAT_H
 #define PS_CLIENT_HEARTBEAT_H
@@ -44,6 +45,12 @@ void ps_beat_stop(ps_beat_t *self);
 /* A member has finished `clock` clocks; member < PS_MEMBERS_MAX. The heartbeat
  * reports the worker's clock: the least of its members' clocks. */
 void ps_beat_set_clock(ps_beat_t *self, uint32_t member, uint64_t clock);
+/* A descriptor that is readable when there is news (ps_beat_take_news), the beat's
+ * own; one for each member. -1: there is none to be had. */
+int ps_beat_watch(ps_beat_t *self, uint32_t member);
+/* Call before looking at version and state: the member's descriptor waits for the
+ * next news then. *seen: of the news before; begins at 0. */
+void ps_beat_take_news(const ps_beat_t *self, uint32_t member, unsigned *seen);
 /* The job's version as last received; 0: none yet. */
 uint64_t ps_beat_version(const ps_beat_t *self);
 /* PSD_OK while the worker runs; PSD_JOB_STOPPED, PSD_WORKER_LOST;

@@ -17,6 +17,7 @@ void ps_idle_begin(psd_client_t *client)
     self->idle_to = client->worker.stamp.clock;
     self->idle_ms = 0;
     client->idle_asked = 0;
+    client->job_due_ms = 0;
 }
 
 void ps_idle_end(psd_client_t *client)

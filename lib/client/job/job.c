@@ -200,6 +200,8 @@ static psd_status_t become(psd_client_t *client, const ps_wish_t *wish, ps_beat_
         return rc;
     }
     ps_beat_set_clock(worker.beat, worker.stamp.member, worker.start);
+    worker.wake_fd = ps_beat_watch(worker.beat, worker.stamp.member);
+    client->job_due_ms = 0;
     client->worker = worker;
     client->membership = self;
     client->job_hooks = &ps_membership_hooks;

@@ -6,6 +6,8 @@
 #include "client/requests/table.h"
 
 #define ASK_AGAIN_MS 2000 /* an answer about the tables may get lost */
+#define LOOK_MS 50        /* while it waits idle, or where news cannot wake it */
+#define LOOK_SELDOM_MS 1000
 
 static void ask_for_tables(psd_client_t *client)
 {
@@ -26,6 +28,9 @@ void ps_membership_look(psd_client_t *client)
     const char *text = "";
     bool waits = false;
 
+    ps_beat_take_news(worker->beat, worker->stamp.member, &worker->n_news);
+    client->job_due_ms =
+        client->now_ms + (self->idle || worker->wake_fd < 0 ? LOOK_MS : LOOK_SELDOM_MS);
     if (ps_client_check(client, NULL) != PSD_OK) {
         ps_beat_stop(worker->beat); /* others would wait for its marks for good */
         return;

@@ -7,7 +7,6 @@
 #include "client/requests/ticket.h"
 
 #define LEAST_UNDER_WAY 4 /* so that a few requests go at once */
-#define WORKER_LOOK_MS 50 /* how late a new table of the job may be noticed */
 #define AWAY_MS 1000      /* between two turns: the program does other things */
 #define WORTH_SENDING 32  /* messages: from then on sending costs little for each */
 
@@ -25,6 +24,9 @@ static uint64_t wake_ms(const psd_client_t *self, uint64_t until_ms)
     }
     if (self->identity_asked != 0) {
         at = earlier(at, self->identity_due_ms);
+    }
+    if (self->job_hooks != NULL) {
+        at = earlier(at, self->job_due_ms);
     }
     return earlier(at, earlier(self->routes_due_ms, ps_registry_due_ms(self)));
 }
@@ -67,9 +69,7 @@ static void wait_and_receive(psd_client_t *self, uint64_t until_ms)
     for (size_t i = 0; i < self->n_links; i++) {
         self->polled[1 + i] = self->links[i].socket;
     }
-    if (self->worker.beat != NULL) {
-        wait_ms = earlier(wait_ms, WORKER_LOOK_MS);
-    }
+    ps_socket_wake_by(self->control, self->worker.beat != NULL ? self->worker.wake_fd : -1);
     psd_error_clear(self->scratch);
     if (ps_socket_wait(self->polled, n, wait_ms, self->ready, self->scratch) != PSD_OK) {
         ps_client_break(self, psd_error_status(self->scratch), psd_error_text(self->scratch));

@@ -15,7 +15,7 @@
 
 #include "base/alloc.h"
 
-#define BACKLOG 64
+#define BACKLOG 4096     /* a whole job may come at once; the system has a limit of its own */
 #define NAME_SIZE 64     /* of a user or group in a text */
 #define RECORD_SIZE 4096 /* of the system's about one */
 #define RECORD_MAX ((size_t)1 << 20)

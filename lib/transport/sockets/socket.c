@@ -31,6 +31,7 @@
 #define MS_IN_S 1000
 #define STALE_MS (2 * PS_PATIENCE_BODIES_MS) /* without a piece */
 #define STALE_LOOK_MS 1000
+#define BACKLOG 4096 /* a whole job may come at once; the system has a limit of its own */
 #define RECONNECT_MS 20
 #define RECONNECT_MAX_MS 1000
 
@@ -78,14 +79,14 @@ static psd_status_t set_up(ps_socket_t *self, const ps_socket_args_t *args, psd_
         {ZMQ_TCP_KEEPALIVE_INTVL, probe_s},
         {ZMQ_TCP_MAXRT, silence_ms},
     };
-    const option_t port[] = {{ZMQ_ROUTER_MANDATORY, 1}};
+    const option_t port[] = {{ZMQ_ROUTER_MANDATORY, 1}, {ZMQ_BACKLOG, BACKLOG}};
     const option_t link[] = {{ZMQ_RECONNECT_IVL, RECONNECT_MS},
                              {ZMQ_RECONNECT_IVL_MAX, RECONNECT_MAX_MS}};
     psd_status_t rc = PSD_OK;
 
     rc = set_options(self->handle, common, sizeof common / sizeof *common, err);
     if (rc == PSD_OK && self->is_port) {
-        rc = set_options(self->handle, port, 1, err);
+        rc = set_options(self->handle, port, 2, err);
     } else if (rc == PSD_OK) {
         rc = set_options(self->handle, link, 2, err);
     }

@@ -236,6 +236,6 @@ PSD_MUST_CHECK psd_status_t ps_socket_wait_beside(ps_socket_t *const *sockets, s
                                                   psd_error_t *err);
 
 /* Waits on this socket also end when fd is readable; it has no other effect. fd
- * is borrowed until the socket is closed. */
+ * is borrowed until the socket is closed, or gets another one; -1: none. */
 void ps_socket_wake_by(ps_socket_t *self, int fd);
 #endif

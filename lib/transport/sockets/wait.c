@@ -389,6 +389,6 @@ psd_status_t ps_socket_wait_beside(ps_socket_t *const *sockets, size_t n_sockets
 
 void ps_socket_wake_by(ps_socket_t *self, int fd)
 {
-    self->has_wake = true;
+    self->has_wake = fd >= 0;
     self->wake_fd = fd;
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A worker's marks, and its signs of life. */
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+
 #include "client/job/job.h"
 #include "client_kit.h"
 
@@ -37,12 +41,9 @@ static ps_beat_t *start_beat(const ps_socket_t *port, uint32_t worker)
     return beat;
 }
 
-/* Whose is the next heartbeat. */
-static uint64_t next_beat(ps_socket_t *port)
+/* The text of the next heartbeat. */
+static uint64_t receive_beat(ps_socket_t *port, ps_buffer_t *ret_text)
 {
-    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
-    uint64_t worker = 0;
     uint64_t conn = 0;
     bool got = false;
 
@@ -50,8 +51,19 @@ static uint64_t next_beat(ps_socket_t *port)
         bool ready = false;
 
         cr_assert_eq(ps_socket_wait(&port, 1, UINT64_MAX, &ready, NULL), PSD_OK);
-        cr_assert_eq(ps_socket_receive_text(port, &got, &conn, &text, NULL), PSD_OK);
+        cr_assert_eq(ps_socket_receive_text(port, &got, &conn, ret_text, NULL), PSD_OK);
     }
+    return conn;
+}
+
+/* Whose is the next heartbeat. */
+static uint64_t next_beat(ps_socket_t *port)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
+    uint64_t worker = 0;
+
+    (void)receive_beat(port, &text);
     cr_assert_eq(ps_doc_parse((ps_bytes_t){text.data, text.size}, &doc, NULL), PSD_OK);
     cr_assert_eq(ps_doc_get_u64(doc, "worker", 0, OTHER, &worker, NULL), PSD_OK);
     return worker;
@@ -84,6 +96,59 @@ Test(membership, a_broken_client_says_no_more_that_its_worker_lives)
     ps_socket_close(&port);
     f.client.membership = NULL;
     tear_down(&f);
+}
+
+/* Answers the next heartbeats: the job's tables are of that version. */
+static void answer_beats(ps_socket_t *port, uint64_t version, int n)
+{
+    for (int i = 0; i < n; i++) {
+        PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
+        uint64_t conn = receive_beat(port, &text);
+        char answer[160];
+        int size = snprintf(answer, sizeof answer,
+                            "{\"v\":1,\"id\":1,\"status\":\"OK\",\"state\":\"running\","
+                            "\"version\":%" PRIu64 "}",
+                            version);
+
+        (void)!ps_socket_send_text(
+            port, conn, (ps_bytes_t){.data = (const uint8_t *)answer, .size = (size_t)size}, NULL);
+    }
+}
+
+/* Waits for news of that version at each member, and takes it. */
+static void await_news(ps_socket_t *port, ps_beat_t *beat, uint64_t version, unsigned seen[2])
+{
+    for (uint32_t member = 0; member < 2; member++) {
+        struct pollfd item = {.fd = ps_beat_watch(beat, member), .events = POLLIN};
+        unsigned before = seen[member];
+
+        while (poll(&item, 1, 0) != 1) {
+            answer_beats(port, version, 1);
+        }
+        while (seen[member] == before) {
+            ps_beat_take_news(beat, member, &seen[member]);
+        }
+        cr_assert_eq(poll(&item, 1, 0), 0);
+        cr_assert_eq(ps_beat_version(beat), version);
+    }
+}
+
+Test(membership, news_of_the_job_wake_each_member_once)
+{
+    ps_socket_t *port = open_port();
+    ps_beat_t *beat = start_beat(port, OWN);
+    struct pollfd item = {.fd = ps_beat_watch(beat, 0), .events = POLLIN};
+    unsigned seen[2] = {0, 0};
+
+    cr_assert_geq(item.fd, 0);
+    cr_assert_eq(ps_beat_watch(beat, 0), item.fd);
+    cr_assert_neq(ps_beat_watch(beat, 1), item.fd);
+    await_news(port, beat, 7, seen);
+    answer_beats(port, 7, BEATS_IN_A_ROW); /* these are none */
+    cr_assert_eq(poll(&item, 1, 0), 0);
+    await_news(port, beat, 8, seen);
+    ps_beat_release(&beat);
+    ps_socket_close(&port);
 }
 
 /* A mark to the fixture's table ends so. */
