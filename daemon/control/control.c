@@ -133,6 +133,9 @@ static psd_status_t run_op(ps_control_t *self, ps_control_request_t *request, ps
     if (op->first == PS_ASK_INSPECT || op->first == PS_ASK_BRIEFLY) {
         return ps_control_ask(request, PS_CALL_INSPECT, 0);
     }
+    if (op->first == PS_ASK_REACHED) {
+        return ps_control_ask(request, PS_CALL_REACHED, 0);
+    }
     rc = ps_control_find_job(self, request->doc, &job, err);
     return rc == PSD_OK ? ps_control_ask(request, PS_CALL_WAITING, job->id) : rc;
 }
@@ -459,6 +462,7 @@ psd_status_t ps_control_new(const ps_control_args_t *args, ps_control_t **ret_co
         ps_waiters_init(&self->waiters);
         TAILQ_INIT(&self->unserved);
         self->started_ms = ps_now_ms();
+        ps_delay_open(&self->delay);
         /* Not the numbers of an earlier life: clients may still ask for its work. */
         self->checkpoint_serial = ps_registry_db_applied(args->db).index << 20;
         self->err = psd_error_new();
@@ -500,6 +504,7 @@ void ps_control_destroy(ps_control_t **self_p)
     ps_overseer_destroy(&self->overseer);
     ps_watches_done(&self->watches);
     ps_replies_done(&self->replies);
+    ps_delay_close(&self->delay);
     ps_buffer_done(&self->backup.bytes);
     ps_doc_destroy(&self->checkpoint.manifest);
     ps_free(self->clients);

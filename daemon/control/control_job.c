@@ -282,7 +282,7 @@ static psd_status_t agree_join(ps_control_t *self, const ps_join_t *join,
     if (rc == PSD_OK && worker != NULL) {
         rc = clock_of(request, worker, &request->clock, err);
     }
-    return rc == PSD_OK ? ps_control_ask(request, PS_CALL_INSPECT, 0) : rc;
+    return rc == PSD_OK ? ps_control_ask(request, PS_CALL_REACHED, 0) : rc;
 }
 
 psd_status_t ps_control_job_join(ps_control_t *self, ps_control_request_t *request,
@@ -301,6 +301,27 @@ psd_status_t ps_control_job_join(ps_control_t *self, ps_control_request_t *reque
         return agree_join(self, &join, request, err);
     }
     return fill_join(self, request, join.worker, err);
+}
+
+/* What a worker wants to know before it joins, without the workers of the job, of
+ * which there may be many. */
+psd_status_t ps_control_job_state(ps_control_t *self, ps_control_request_t *request,
+                                  psd_error_t *err)
+{
+    const ps_job_t *job = NULL;
+    ps_doc_t *doc = ps_doc_add_object(request->reply, "job");
+    psd_status_t rc = ps_control_find_job(self, request->doc, &job, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (doc == NULL || !ps_doc_set_text(doc, "name", job->name) ||
+        !ps_doc_set_u64(doc, "id", job->id) ||
+        !ps_doc_set_text(doc, "state", ps_registry_job_state(self->is.registry, job->id)) ||
+        !ps_doc_set_i64(doc, "max_delay", job->max_delay)) {
+        return ps_control_no_memory(err);
+    }
+    return PSD_OK;
 }
 
 /* ---- live and leave ---- */

@@ -449,7 +449,7 @@ psd_status_t ps_control_add_job_tables(ps_control_t *self, const ps_job_t *job,
         }
         item = ps_doc_append_object(array);
         doc = item == NULL ? NULL : ps_doc_add_object(item, "table");
-        if (doc == NULL || !ps_control_table_doc(self, table, request->answers, true, doc)) {
+        if (doc == NULL || !ps_control_table_doc(self, table, request->answers, false, doc)) {
             return ps_control_no_memory(err);
         }
         routes = ps_doc_add_array(item, "routes");

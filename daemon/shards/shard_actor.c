@@ -263,6 +263,12 @@ static void do_clocks(actor_t *self, ps_shard_call_t *call)
                                    &call->answer.n_clocks, self->err);
 }
 
+static void do_reached(actor_t *self, ps_shard_call_t *call)
+{
+    (void)self;
+    call->status = PSD_OK;
+}
+
 static void do_waiting(actor_t *self, ps_shard_call_t *call)
 {
     call->status = ps_shard_waiting(self->core, call->job_id, &call->answer.waiting,
@@ -295,7 +301,7 @@ static const struct {
     {"INSPECT", do_inspect}, {"WAITING", do_waiting},
     {"CLOCKS", do_clocks},   {"CHECKPOINT", do_checkpoint},
     {"SIZES", do_inspect},   {"ASIDE", do_aside},
-    {"UNKNOWN", do_unknown},
+    {"UNKNOWN", do_unknown}, {"REACHED", do_reached},
 };
 
 /* Reports go out; the pipe has room for the letter. */

@@ -27,6 +27,7 @@ typedef struct ps_control ps_control_t;
 /* What the control part asks the nodes before an operation runs. */
 typedef enum ps_first_ask {
     PS_ASK_NONE = 0, /* nothing, or what the operation asks itself */
+    PS_ASK_REACHED,  /* whether they have what changed so far */
     PS_ASK_INSPECT,  /* partitions */
     PS_ASK_BRIEFLY,  /* the same, without nodes that do not answer at once */
     PS_ASK_JOB       /* clocks and held requests of the job that is named */

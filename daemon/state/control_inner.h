@@ -9,6 +9,7 @@
 #include "daemon/nodes/fleet.h"
 #include "daemon/quorum/replica_list.h"
 #include "daemon/state/replies.h"
+#include "daemon/threads/delay.h"
 #include "daemon/nodes/watch.h"
 #include "protocol/placement/registry_decide.h"
 #include "protocol/quorum/quorum_care.h"
@@ -123,6 +124,8 @@ struct ps_control {
     ps_backup_t backup;    /* that is being fetched */
     ps_checkpoint_work_t checkpoint;
     uint64_t checkpoint_serial; /* of the last work */
+    ps_delay_t delay;           /* of the thread */
+    uint64_t forgiven_ms;       /* when its delay was last looked at */
     uint64_t grace_ms;          /* no worker is lost before that; 0: not set */
     uint64_t decide_ms;         /* no decision about copies before that */
     ps_tending_t tending;       /* of the registry's members */
@@ -183,6 +186,7 @@ ps_control_op_t ps_control_job_join;
 ps_control_op_t ps_control_job_leave;
 ps_control_op_t ps_control_job_stop;
 ps_control_op_t ps_control_job_tables;
+ps_control_op_t ps_control_job_state;
 ps_control_op_t ps_control_heartbeat;
 /* control_barrier.c */
 ps_control_op_t ps_control_barrier;

@@ -242,17 +242,19 @@ static void let_in(cluster_t *self, uint32_t rank)
 
 static void lose_workers(cluster_t *self)
 {
-    uint32_t job = 0;
-    uint32_t worker = 0;
+    bool more = true;
 
-    while (ps_registry_overdue(machine_of(self), self->now_ms, &job, &worker)) {
+    while (more) {
         PSD_AUTO(ps_command_done) ps_command_t command = {0};
 
-        cluster_need(ps_registry_plan_end(machine_of(self), job, worker, PS_WORKER_LOST,
-                                          self->now_ms, &command, NULL) == PSD_OK,
-                     "a worker that is lost");
-        cluster_trace(self, "registry: %s", command.text);
-        cluster_registry_commit(self, &command);
+        cluster_need(ps_registry_plan_silent(machine_of(self), self->now_ms, self->now_ms, &command,
+                                             NULL) == PSD_OK,
+                     "workers that are lost");
+        more = command.kind != 0;
+        if (more) {
+            cluster_trace(self, "registry: %s", command.text);
+            cluster_registry_commit(self, &command);
+        }
     }
 }
 

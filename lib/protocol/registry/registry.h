@@ -389,12 +389,16 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_job_table(const ps_registry_t *self
 PSD_MUST_CHECK psd_status_t ps_registry_heartbeat(ps_registry_t *self, uint32_t job,
                                                   uint32_t worker, uint32_t joins, uint64_t clock,
                                                   uint64_t now_ms, psd_error_t *err);
-/* The next worker that has been silent or expected for too long; false when
- * there is none now. */
-bool ps_registry_overdue(const ps_registry_t *self, uint64_t now_ms, uint32_t *ret_job,
-                         uint32_t *ret_worker);
-/* When ps_registry_overdue may next be true; UINT64_MAX for never. */
+/* Declares all workers of one job lost that have been silent or expected for too
+ * long, in one command; kind 0: there are none in any job. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_silent(const ps_registry_t *self, uint64_t now_ms,
+                                                    uint64_t unix_ms, ps_command_t *ret_command,
+                                                    psd_error_t *err);
+/* When ps_registry_plan_silent may next have something; UINT64_MAX for never. */
 uint64_t ps_registry_deadline(const ps_registry_t *self);
+/* The registry itself was late by that since it last said so: the silence of each
+ * worker counts less by it. */
+void ps_registry_forgive(ps_registry_t *self, uint64_t late_ms, uint64_t now_ms);
 
 /* Sets whether a node is up; only nodes that are up get partitions. Not stored.
  * Ignores an unknown node. */

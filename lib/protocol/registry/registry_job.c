@@ -54,7 +54,7 @@ psd_status_t ps_not_there(const ps_job_entry_t *entry, const ps_worker_t *worker
 
 /* One that never came has spent the life that it was expected for: should it
  * come later, the others will not have waited for it at clock 0. */
-static void lose(ps_worker_t *worker)
+void ps_worker_lose(ps_worker_t *worker)
 {
     if (worker->state == PS_WORKER_EXPECTED) {
         worker->joins++;
@@ -84,7 +84,7 @@ static psd_status_t end_worker(const ps_registry_t *self, const ps_job_entry_t *
     }
     worker = ps_job_worker(&command->job, rank);
     if (state == PS_WORKER_LOST) {
-        lose(worker);
+        ps_worker_lose(worker);
     } else {
         worker->state = state;
     }
@@ -134,7 +134,7 @@ static void lose_expected(ps_job_t *job)
 {
     for (size_t i = 0; i < job->n_workers; i++) {
         if (job->workers[i].state == PS_WORKER_EXPECTED) {
-            lose(&job->workers[i]);
+            ps_worker_lose(&job->workers[i]);
         }
     }
 }
@@ -231,7 +231,7 @@ psd_status_t ps_registry_plan_loss(const ps_registry_t *self, uint64_t unix_ms,
     }
     for (size_t i = 0; i < command.job.n_workers; i++) {
         if (ps_worker_is_live(&command.job.workers[i])) {
-            lose(&command.job.workers[i]);
+            ps_worker_lose(&command.job.workers[i]);
         }
     }
     memcpy(command.job.lost_table, table->spec.name, sizeof command.job.lost_table);

@@ -17,6 +17,8 @@ PSD_MUST_CHECK psd_status_t ps_registry_worker(const ps_registry_t *self, uint32
 /* PSD_NO_WORKER: the worker's state does not allow this. */
 PSD_MUST_CHECK psd_status_t ps_not_there(const ps_job_entry_t *entry, const ps_worker_t *worker,
                                          psd_error_t *err);
+/* registry_job.c: declares it lost, in a command. */
+void ps_worker_lose(ps_worker_t *worker);
 /* registry_join.c: checks a worker's join request. Errors: PSD_INVALID. */
 PSD_MUST_CHECK psd_status_t ps_registry_check_join(const ps_join_t *join, psd_error_t *err);
 /* A JOB command with a new job, all of whose workers are expected. Errors:

@@ -3,6 +3,12 @@
  * here is stored; plans store the consequences. */
 #include "protocol/registry/registry_job.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAMED_MAX 8 /* lost workers that a text names */
+
 psd_status_t ps_registry_heartbeat(ps_registry_t *self, uint32_t job, uint32_t worker,
                                    uint32_t joins, uint64_t clock, uint64_t now_ms,
                                    psd_error_t *err)
@@ -48,24 +54,93 @@ static uint64_t due_of(const ps_registry_t *self, const ps_job_entry_t *entry, s
     return since > UINT64_MAX - patience ? UINT64_MAX : since + patience;
 }
 
-bool ps_registry_overdue(const ps_registry_t *self, uint64_t now_ms, uint32_t *ret_job,
-                         uint32_t *ret_worker)
+static bool is_overdue(const ps_registry_t *self, const ps_job_entry_t *entry, size_t i,
+                       uint64_t now_ms)
 {
-    for (size_t i = 0; i < self->n_jobs; i++) {
-        const ps_job_entry_t *entry = &self->jobs[i];
-        size_t n = is_watched(entry) ? entry->job.n_workers : 0;
+    return ps_worker_is_live(&entry->job.workers[i]) && due_of(self, entry, i) <= now_ms;
+}
 
-        for (size_t j = 0; j < n; j++) {
-            const ps_worker_t *worker = &entry->job.workers[j];
+static size_t count_overdue(const ps_registry_t *self, const ps_job_entry_t *entry, uint64_t now_ms)
+{
+    size_t n = 0;
 
-            if (ps_worker_is_live(worker) && due_of(self, entry, j) <= now_ms) {
-                *ret_job = entry->job.id;
-                *ret_worker = worker->worker;
-                return true;
-            }
+    for (size_t i = 0; is_watched(entry) && i < entry->job.n_workers; i++) {
+        n += is_overdue(self, entry, i, now_ms) ? 1 : 0;
+    }
+    return n;
+}
+
+/* "worker 2 of job lr was lost", "workers 2, 3, 5 of job lr were lost", "... and 90
+ * more"; "; the job has ended". */
+static void print_lost(const ps_registry_t *self, const ps_job_entry_t *entry, uint64_t now_ms,
+                       size_t n, ps_command_t *command)
+{
+    char names[NAMED_MAX * 12];
+    size_t n_named = 0;
+    size_t used = 0;
+
+    for (size_t i = 0; i < entry->job.n_workers && n_named < NAMED_MAX; i++) {
+        if (is_overdue(self, entry, i, now_ms)) {
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%" PRIu32,
+                                     n_named == 0 ? "" : ", ", entry->job.workers[i].worker);
+            n_named++;
         }
     }
-    return false;
+    if (n > n_named) {
+        (void)snprintf(command->text, sizeof command->text,
+                       "workers %s and %zu more of job %s were lost", names, n - n_named,
+                       entry->job.name);
+    } else {
+        (void)snprintf(command->text, sizeof command->text, "worker%s %s of job %s %s lost",
+                       n == 1 ? "" : "s", names, entry->job.name, n == 1 ? "was" : "were");
+    }
+    if (n == entry->n_live) {
+        used = strlen(command->text);
+        (void)snprintf(command->text + used, sizeof command->text - used, "; the job has ended");
+    }
+}
+
+psd_status_t ps_registry_plan_silent(const ps_registry_t *self, uint64_t now_ms, uint64_t unix_ms,
+                                     ps_command_t *ret_command, psd_error_t *err)
+{
+    ps_command_t command = {0};
+    const ps_job_entry_t *entry = NULL;
+    size_t n = 0;
+    psd_status_t rc = PSD_OK;
+
+    for (size_t i = 0; n == 0 && i < self->n_jobs; i++) {
+        entry = &self->jobs[i];
+        n = count_overdue(self, entry, now_ms);
+    }
+    if (n > 0) {
+        rc = ps_command_of_job(self, entry, &command, err);
+    }
+    if (rc != PSD_OK || n == 0) {
+        *ret_command = command;
+        return rc;
+    }
+    for (size_t i = 0; i < entry->job.n_workers; i++) {
+        if (is_overdue(self, entry, i, now_ms)) {
+            ps_worker_lose(&command.job.workers[i]);
+        }
+    }
+    print_lost(self, entry, now_ms, n, &command);
+    command.unix_ms = unix_ms;
+    *ret_command = command; /* ownership moves to the caller */
+    return PSD_OK;
+}
+
+void ps_registry_forgive(ps_registry_t *self, uint64_t late_ms, uint64_t now_ms)
+{
+    for (size_t i = 0; i < self->n_jobs; i++) {
+        ps_job_entry_t *entry = &self->jobs[i];
+
+        for (size_t j = 0; entry->n_live > 0 && j < entry->job.n_workers; j++) {
+            uint64_t since = entry->seen[j].since_ms + late_ms;
+
+            entry->seen[j].since_ms = since < now_ms ? since : now_ms;
+        }
+    }
 }
 
 uint64_t ps_registry_deadline(const ps_registry_t *self)

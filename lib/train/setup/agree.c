@@ -38,7 +38,7 @@ static void meeting_done(meeting_t *self)
 static psd_status_t look_at_job(const meeting_t *self, bool *ret_runs, int32_t *ret_max_delay,
                                 psd_error_t *err)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("job_inspect");
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("job_state");
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     const ps_doc_t *job = NULL;
     const char *state = "";

@@ -95,65 +95,96 @@ static psd_status_t beat(uint32_t worker, uint32_t joins, uint64_t clock)
     return ps_registry_heartbeat(registry, 1, worker, joins, clock, now_ms, err);
 }
 
+/* Some worker is to be lost; `command` has it. */
+static bool is_overdue(uint64_t at_ms)
+{
+    ps_command_done(&command);
+    cr_assert_eq(ps_registry_plan_silent(registry, at_ms, 5, &command, err), PSD_OK);
+    return command.kind != 0;
+}
+
 Test(registry_live, silence_makes_a_worker_overdue)
 {
-    uint32_t job = 0;
-    uint32_t worker = 0;
-
     now_ms = 100;
     run_worker("lr", 0, 1, 0);
     cr_assert_eq(ps_registry_deadline(registry), 100 + FIXTURE_LOST_AFTER_MS);
     now_ms = 600;
     cr_assert_eq(beat(0, 1, 3), PSD_OK);
     cr_assert_eq(ps_registry_deadline(registry), 600 + FIXTURE_LOST_AFTER_MS);
-    cr_assert_not(ps_registry_overdue(registry, 599 + FIXTURE_LOST_AFTER_MS, &job, &worker));
-    cr_assert(ps_registry_overdue(registry, 600 + FIXTURE_LOST_AFTER_MS, &job, &worker));
-    cr_assert_eq(job, 1);
-    cr_assert_eq(worker, 0);
+    cr_assert_not(is_overdue(599 + FIXTURE_LOST_AFTER_MS));
+    cr_assert(is_overdue(600 + FIXTURE_LOST_AFTER_MS));
+    cr_assert_str_eq(command.text, "worker 0 of job lr was lost; the job has ended");
     end_worker("lr", 0, PS_WORKER_LOST);
-    cr_assert_not(ps_registry_overdue(registry, UINT64_MAX, &job, &worker));
+    cr_assert_not(is_overdue(UINT64_MAX));
     cr_assert_eq(ps_registry_deadline(registry), UINT64_MAX);
 }
 
 Test(registry_live, expected_workers_have_longer_to_come)
 {
-    uint32_t job = 0;
-    uint32_t worker = 0;
-
     now_ms = 100;
     run_worker("lr", 0, 2, 0);
     now_ms = 4000;
     cr_assert_eq(beat(0, 0, 0), PSD_OK);
     do_planned(plan_attach("lr", 0)); /* no change of worker 1's wait */
-    cr_assert_not(ps_registry_overdue(registry, 4900, &job, &worker));
+    cr_assert_not(is_overdue(4900));
     now_ms = 5000;
     cr_assert_eq(beat(0, 0, 0), PSD_OK);
-    cr_assert(ps_registry_overdue(registry, 100 + FIXTURE_JOIN_WITHIN_MS, &job, &worker));
-    cr_assert_eq(worker, 1);
+    cr_assert(is_overdue(100 + FIXTURE_JOIN_WITHIN_MS));
+    cr_assert_str_eq(command.text, "worker 1 of job lr was lost");
+    cr_assert_eq(ps_job_worker(&command.job, 0)->state, PS_WORKER_RUNNING);
 }
 
 Test(registry_live, joining_begins_a_new_wait)
 {
-    uint32_t job = 0;
-    uint32_t worker = 0;
-
     run_worker("lr", 0, 2, 0);
     now_ms = 4000;
     cr_assert_eq(beat(0, 0, 0), PSD_OK);
     do_planned(plan_join("lr", 1, 2, 0));
-    cr_assert_not(ps_registry_overdue(registry, 3999 + FIXTURE_LOST_AFTER_MS, &job, &worker));
-    cr_assert(ps_registry_overdue(registry, 4000 + FIXTURE_LOST_AFTER_MS, &job, &worker));
+    cr_assert_not(is_overdue(3999 + FIXTURE_LOST_AFTER_MS));
+    cr_assert(is_overdue(4000 + FIXTURE_LOST_AFTER_MS));
+}
+
+Test(registry_live, all_silent_workers_of_a_job_are_lost_by_one_command)
+{
+    now_ms = 100;
+    for (uint32_t rank = 0; rank < 20; rank++) {
+        run_worker("lr", rank, 20, 0);
+    }
+    run_worker("other", 0, 1, 0);
+    now_ms = 600;
+    cr_assert_eq(beat(3, 1, 0), PSD_OK);
+    cr_assert(is_overdue(100 + FIXTURE_LOST_AFTER_MS));
+    cr_assert_str_eq(command.text,
+                     "workers 0, 1, 2, 4, 5, 6, 7, 8 and 11 more of job lr were lost");
+    do_planned(PSD_OK);
+    cr_assert_eq(ps_job_worker(ps_registry_job(registry, "lr"), 3)->state, PS_WORKER_RUNNING);
+    cr_assert_eq(ps_job_worker(ps_registry_job(registry, "lr"), 19)->state, PS_WORKER_LOST);
+    cr_assert(is_overdue(100 + FIXTURE_LOST_AFTER_MS));
+    cr_assert_str_eq(command.text, "worker 0 of job other was lost; the job has ended");
+    do_planned(PSD_OK);
+    cr_assert_not(is_overdue(599 + FIXTURE_LOST_AFTER_MS));
+    cr_assert(is_overdue(600 + FIXTURE_LOST_AFTER_MS));
+    cr_assert_str_eq(command.text, "worker 3 of job lr was lost; the job has ended");
+}
+
+Test(registry_live, the_time_that_the_registry_was_late_is_no_silence)
+{
+    now_ms = 100;
+    run_worker("lr", 0, 1, 0);
+    ps_registry_forgive(registry, 50, 400);
+    cr_assert_not(is_overdue(149 + FIXTURE_LOST_AFTER_MS));
+    cr_assert(is_overdue(150 + FIXTURE_LOST_AFTER_MS));
+    ps_registry_forgive(registry, 9000, 400); /* nothing was heard in the future */
+    cr_assert_not(is_overdue(399 + FIXTURE_LOST_AFTER_MS));
+    cr_assert(is_overdue(400 + FIXTURE_LOST_AFTER_MS));
 }
 
 Test(registry_live, clocks_near_the_end_of_time_never_wrap)
 {
-    uint32_t job = 0;
-    uint32_t worker = 0;
-
     now_ms = UINT64_MAX - 5;
     run_worker("lr", 0, 1, 0);
     cr_assert_eq(ps_registry_deadline(registry), UINT64_MAX);
-    cr_assert_not(ps_registry_overdue(registry, UINT64_MAX - 1, &job, &worker));
+    cr_assert_not(is_overdue(UINT64_MAX - 1));
 }
 
 Test(registry_live, signs_of_life_are_remembered_and_belong_to_one_life)
