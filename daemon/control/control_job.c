@@ -7,6 +7,9 @@
 #include "daemon/quorum/replica.h"
 #include "daemon/nodes/job_view.h"
 
+#define BEATS_A_SECOND 500 /* of all workers */
+#define BEATS_OF_LIFE 3    /* at least, in the silence after which a worker is lost */
+
 /* ---- join ---- */
 
 /* Every worker's clock at its most advanced partition, over all shards. */
@@ -339,6 +342,16 @@ static psd_status_t read_worker(const ps_control_t *self, const ps_doc_t *doc,
     return rc;
 }
 
+uint64_t ps_control_beat_ms(const ps_control_t *self)
+{
+    uint64_t least_ms = self->is.config->workers.heartbeat_ms;
+    uint64_t most_ms = self->is.config->workers.lost_after_ms / BEATS_OF_LIFE;
+    uint64_t ms = ps_registry_n_live(self->is.registry) * UINT64_C(1000) / BEATS_A_SECOND;
+
+    ms = ms < most_ms ? ms : most_ms;
+    return ms > least_ms ? ms : least_ms;
+}
+
 psd_status_t ps_control_heartbeat(ps_control_t *self, ps_control_request_t *request,
                                   psd_error_t *err)
 {
@@ -363,6 +376,7 @@ psd_status_t ps_control_heartbeat(ps_control_t *self, ps_control_request_t *requ
     }
     if (!ps_doc_set_u64(request->reply, "version",
                         ps_registry_job_tables_version(self->is.registry, job->id)) ||
+        !ps_doc_set_u64(request->reply, "next_ms", ps_control_beat_ms(self)) ||
         !ps_doc_set_text(request->reply, "state",
                          ps_registry_job_state(self->is.registry, job->id))) {
         return ps_control_no_memory(err);

@@ -115,10 +115,10 @@ static bool gives_grace(ps_control_t *self, uint64_t now_ms)
         return false;
     }
     if (self->grace_ms == 0 && now_ms - due_ms > LATE_MS) {
-        self->grace_ms = now_ms + 2 * self->is.config->workers.heartbeat_ms;
+        self->grace_ms = now_ms + 2 * ps_control_beat_ms(self);
         ps_log(PS_LOG_WARN, "clock_late",
                "ms=%" PRIu64 " hint=\"psd was stalled; workers get %" PRIu64 " ms to report\"",
-               now_ms - due_ms, 2 * self->is.config->workers.heartbeat_ms);
+               now_ms - due_ms, 2 * ps_control_beat_ms(self));
     }
     return now_ms < self->grace_ms;
 }

@@ -20,6 +20,7 @@
 #define FIRST_ID (UINT64_C(1) << 48)
 #define HIGH_WATER 2 /* old heartbeats are of no use */
 #define LINGER_MS 100
+#define NEXT_MAX_MS 3600000
 #define NO_CLOCK UINT64_MAX
 #define ROUND_MS 1500 /* to ask all nodes: a worker that is silent for longer may be lost */
 
@@ -42,7 +43,7 @@ struct ps_beat {
     uint32_t worker;
     uint32_t joins;
     uint64_t session;
-    uint64_t heartbeat_ms;
+    uint64_t heartbeat_ms; /* the thread's, once it runs */
 };
 
 static uint64_t worker_clock(const ps_beat_t *self)
@@ -136,6 +137,7 @@ static void hear(ps_beat_t *self, const ps_buffer_t *text)
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
     const char *word = "";
     uint64_t version = 0;
+    uint64_t next_ms = 0;
     psd_status_t status = ps_doc_parse((ps_bytes_t){text->data, text->size}, &doc, NULL);
 
     if (status != PSD_OK || !ps_finder_heard(&self->finder, doc, ps_now_ms())) {
@@ -156,6 +158,10 @@ static void hear(ps_beat_t *self, const ps_buffer_t *text)
     }
     if (ps_doc_get_u64_or(doc, "version", 0, UINT64_MAX, 0, &version, NULL) == PSD_OK) {
         set_version(self, version);
+    }
+    if (ps_doc_get_u64_or(doc, "next_ms", 1, NEXT_MAX_MS, self->heartbeat_ms, &next_ms, NULL) ==
+        PSD_OK) {
+        self->heartbeat_ms = next_ms;
     }
 }
 

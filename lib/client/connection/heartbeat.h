@@ -2,10 +2,10 @@
 /*
  * ps_beat - a thread that sends a worker's heartbeats to the registry
  *
- * What     Sends `heartbeat` every heartbeat_ms over its own connection,
- *          whatever the worker is busy with, and learns from the answers
- *          whether the job has changed. Goes to another node when the registry
- *          is there.
+ * What     Sends `heartbeat` every heartbeat_ms over its own connection, or as
+ *          seldom as the last answer says, whatever the worker is busy with, and
+ *          learns from the answers whether the job has changed. Goes to another
+ *          node when the registry is there.
  * Shape    One for each worker, shared by its members' clients.
  * Owner    Counted; the last ps_beat_release stops the thread and waits for
  *          its end.

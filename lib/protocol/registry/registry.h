@@ -396,6 +396,8 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_silent(const ps_registry_t *self, u
                                                     psd_error_t *err);
 /* When ps_registry_plan_silent may next have something; UINT64_MAX for never. */
 uint64_t ps_registry_deadline(const ps_registry_t *self);
+/* Live workers of all jobs. */
+size_t ps_registry_n_live(const ps_registry_t *self);
 /* The registry itself was late by that since it last said so: the silence of each
  * worker counts less by it. */
 void ps_registry_forgive(ps_registry_t *self, uint64_t late_ms, uint64_t now_ms);

@@ -130,6 +130,16 @@ psd_status_t ps_registry_plan_silent(const ps_registry_t *self, uint64_t now_ms,
     return PSD_OK;
 }
 
+size_t ps_registry_n_live(const ps_registry_t *self)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < self->n_jobs; i++) {
+        n += self->jobs[i].n_live;
+    }
+    return n;
+}
+
 void ps_registry_forgive(ps_registry_t *self, uint64_t late_ms, uint64_t now_ms)
 {
     for (size_t i = 0; i < self->n_jobs; i++) {
