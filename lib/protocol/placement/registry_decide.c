@@ -129,6 +129,8 @@ static ps_decide_step_t *const steps[] = {
     ps_step_let_go, ps_step_admit,       ps_step_remove,         ps_step_replace, ps_step_hand,
     ps_step_add,    ps_step_even_copies, ps_step_even_primaries,
 };
+#define N_STEPS (sizeof steps / sizeof *steps)
+#define N_URGENT 4 /* of these, the first: they place nothing, and need no counts */
 
 static psd_status_t visit_all(ps_look_t *look, ps_decide_step_t *step, psd_error_t *err)
 {
@@ -144,10 +146,25 @@ static psd_status_t visit_all(ps_look_t *look, ps_decide_step_t *step, psd_error
     return rc;
 }
 
+static psd_status_t run_steps(ps_look_t *look, size_t first, size_t last, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    for (size_t i = first; i < last && rc == PSD_OK && look->decision->kind == PS_DECIDE_NOTHING;
+         i++) {
+        rc = visit_all(look, steps[i], err);
+    }
+    return rc;
+}
+
 static psd_status_t look_for(ps_look_t *look, psd_error_t *err)
 {
-    psd_status_t rc = ps_loads_count(look->registry, &look->loads, err);
+    psd_status_t rc = run_steps(look, 0, N_URGENT, err);
 
+    if (rc != PSD_OK || look->decision->kind != PS_DECIDE_NOTHING) {
+        return rc;
+    }
+    rc = ps_loads_count(look->registry, &look->loads, err);
     if (rc != PSD_OK) {
         return rc;
     }
@@ -156,12 +173,7 @@ static psd_status_t look_for(ps_look_t *look, psd_error_t *err)
         return psd_error_set(err, PSD_NOMEM, "no memory to look at copies");
     }
     count_moves(look);
-    for (size_t i = 0; i < sizeof steps / sizeof *steps && rc == PSD_OK &&
-                       look->decision->kind == PS_DECIDE_NOTHING;
-         i++) {
-        rc = visit_all(look, steps[i], err);
-    }
-    return rc;
+    return run_steps(look, N_URGENT, N_STEPS, err);
 }
 
 static void finish_text(ps_command_t *command)

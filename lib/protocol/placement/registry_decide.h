@@ -58,7 +58,7 @@
 #include "protocol/core/outbox.h"
 #include "protocol/registry/registry.h"
 
-#define PS_CHANGES_MAX 256 /* partitions in one command of decide */
+#define PS_CHANGES_MAX 1024 /* partitions in one command of decide */
 
 /* A heartbeat. max_epoch is the greatest epoch that the node knows: the next
  * epoch is above it. Errors: PSD_NO_NODE no such node, it must join;

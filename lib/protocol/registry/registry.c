@@ -43,9 +43,10 @@ psd_status_t ps_registry_new(const ps_registry_args_t *args, ps_registry_t **ret
     self = ps_alloc(1, sizeof *self);
     if (self != NULL) {
         self->journal = ps_alloc(1, sizeof *self->journal);
+        self->found = ps_alloc(PS_FOUND_MAX, sizeof *self->found);
     }
-    if (self == NULL || self->journal == NULL) {
-        ps_free(self);
+    if (self == NULL || self->journal == NULL || self->found == NULL) {
+        ps_registry_destroy(&self);
         return psd_error_set(err, PSD_NOMEM, "no memory for the registry");
     }
     self->args = with_defaults(args);
@@ -72,6 +73,7 @@ void ps_registry_destroy(ps_registry_t **self_p)
     for (size_t i = 0; i < self->n_jobs; i++) {
         ps_job_entry_done(&self->jobs[i]);
     }
+    ps_free(self->found);
     ps_free(self->nodes);
     ps_free(self->tables);
     ps_free(self->jobs);

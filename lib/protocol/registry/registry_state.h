@@ -61,6 +61,8 @@ typedef struct ps_copy_watch {
 } ps_copy_watch_t;
 static_assert(PS_COPIES_MAX <= 8, "a bit for each copy");
 
+#define PS_FOUND_MAX 1024 /* a power of two */
+
 struct ps_registry {
     ps_registry_args_t args;
     bool has_cluster;     /* PS_COMMAND_CLUSTER was applied */
@@ -81,6 +83,8 @@ struct ps_registry {
     uint64_t old_sessions;       /* may have been given by earlier starts */
     uint64_t n_ended;            /* jobs that ever ended */
     struct ps_registry_journal *journal; /* owned; of the command being applied */
+    uint16_t *found;                     /* owned; PS_FOUND_MAX hints, each where a node with such
+                                            an incarnation was in `nodes` */
     ps_node_t *nodes;                    /* owned */
     size_t n_nodes;
     size_t max_nodes;

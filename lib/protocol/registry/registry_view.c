@@ -50,10 +50,23 @@ const ps_node_t *ps_registry_node(const ps_registry_t *self, const char *name)
     return ps_registry_find_node(self, name);
 }
 
+/* Incarnations of one node differ in their low bits, those of others in all. */
+static uint64_t hash(uint64_t incarnation)
+{
+    return (incarnation * UINT64_C(0x9E3779B97F4A7C15)) >> 48;
+}
+
+/* Every copy of every partition names its node so. */
 const ps_node_t *ps_registry_node_by_incarnation(const ps_registry_t *self, uint64_t incarnation)
 {
+    uint16_t *hint = &self->found[hash(incarnation) % PS_FOUND_MAX];
+
+    if (*hint < self->n_nodes && self->nodes[*hint].incarnation == incarnation) {
+        return &self->nodes[*hint];
+    }
     for (size_t i = 0; i < self->n_nodes; i++) {
         if (self->nodes[i].incarnation == incarnation) {
+            *hint = i > UINT16_MAX ? 0 : (uint16_t)i;
             return &self->nodes[i];
         }
     }
