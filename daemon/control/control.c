@@ -282,6 +282,7 @@ void ps_control_go_on(ps_control_t *self)
         request = question->context;
         ps_waiters_remove(&self->waiters, &request->waits);
         request->step++;
+        ps_answers_sort(&question->answers);
         request->answers = &question->answers;
         request->missing = question->missing;
         if (request->made != 0) { /* it is created or withdrawn: what waits for that may go on */

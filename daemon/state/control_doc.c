@@ -11,19 +11,7 @@
 static const ps_partition_info_t *find_info(const ps_answers_t *answers, const ps_copy_t *copy,
                                             uint32_t table, uint32_t partition)
 {
-    for (uint32_t i = 0; i < answers->n; i++) {
-        const ps_shard_answer_t *call = &answers->at[i];
-
-        if (call->incarnation != copy->incarnation || call->shard != copy->shard) {
-            continue;
-        }
-        for (size_t k = 0; k < call->n_partitions; k++) {
-            if (call->partitions[k].table == table && call->partitions[k].partition == partition) {
-                return &call->partitions[k];
-            }
-        }
-    }
-    return NULL;
+    return ps_answers_partition(answers, copy->incarnation, copy->shard, table, partition);
 }
 
 static void add_memory(ps_partition_info_t *sum, const ps_partition_info_t *info)
@@ -104,19 +92,12 @@ static bool add_whole(const ps_control_t *self, const ps_copies_t *copies, bool 
 static const ps_lag_info_t *find_lag(const ps_answers_t *answers, const ps_copy_t *copy,
                                      uint32_t table, uint32_t partition)
 {
-    for (uint32_t i = 0; i < answers->n; i++) {
-        const ps_shard_answer_t *call = &answers->at[i];
+    const ps_lag_info_t of = {.table = table,
+                              .partition = partition,
+                              .incarnation = copy->incarnation,
+                              .shard = copy->shard};
 
-        for (size_t k = 0; k < call->n_lags; k++) {
-            const ps_lag_info_t *info = &call->lags[k];
-
-            if (info->table == table && info->partition == partition &&
-                info->incarnation == copy->incarnation && info->shard == copy->shard) {
-                return info;
-            }
-        }
-    }
-    return NULL;
+    return ps_answers_lag(answers, &of);
 }
 
 /* The copy's lag: the records that the primary does not know it to have,

@@ -2,6 +2,8 @@
 /* Answers of shards as values. */
 #include "protocol/facts/shard_answer.h"
 
+#include <stdlib.h>
+
 #include <string.h>
 
 #include "base/alloc.h"
@@ -58,4 +60,82 @@ void ps_answers_turn(ps_answers_t *self, uint64_t now_ms)
             turn(&self->at[i].waiting[k].since_ms, now_ms);
         }
     }
+}
+
+/* ---- finding ---- */
+
+static int order(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int order_partitions(const void *a, const void *b)
+{
+    const ps_partition_info_t *one = a;
+    const ps_partition_info_t *other = b;
+    int by_table = order(one->table, other->table);
+
+    return by_table != 0 ? by_table : order(one->partition, other->partition);
+}
+
+static int order_lags(const void *a, const void *b)
+{
+    const ps_lag_info_t *one = a;
+    const ps_lag_info_t *other = b;
+    int by = order(one->table, other->table);
+
+    if (by == 0) {
+        by = order(one->partition, other->partition);
+    }
+    if (by == 0) {
+        by = order(one->incarnation, other->incarnation);
+    }
+    return by != 0 ? by : order(one->shard, other->shard);
+}
+
+void ps_answers_sort(ps_answers_t *self)
+{
+    for (size_t i = 0; i < self->n; i++) {
+        ps_shard_answer_t *answer = &self->at[i];
+
+        if (answer->n_partitions > 1) {
+            qsort(answer->partitions, answer->n_partitions, sizeof *answer->partitions,
+                  order_partitions);
+        }
+        if (answer->n_lags > 1) {
+            qsort(answer->lags, answer->n_lags, sizeof *answer->lags, order_lags);
+        }
+    }
+}
+
+const ps_partition_info_t *ps_answers_partition(const ps_answers_t *self, uint64_t incarnation,
+                                                uint32_t shard, uint32_t table, uint32_t partition)
+{
+    const ps_partition_info_t key = {.table = table, .partition = partition};
+
+    for (size_t i = 0; i < self->n; i++) {
+        const ps_shard_answer_t *answer = &self->at[i];
+
+        if (answer->incarnation == incarnation && answer->shard == shard) {
+            return answer->n_partitions == 0
+                       ? NULL
+                       : bsearch(&key, answer->partitions, answer->n_partitions, sizeof key,
+                                 order_partitions);
+        }
+    }
+    return NULL;
+}
+
+const ps_lag_info_t *ps_answers_lag(const ps_answers_t *self, const ps_lag_info_t *of)
+{
+    const ps_lag_info_t *found = NULL;
+
+    for (size_t i = 0; found == NULL && i < self->n; i++) {
+        const ps_shard_answer_t *answer = &self->at[i];
+
+        if (answer->n_lags > 0) {
+            found = bsearch(of, answer->lags, answer->n_lags, sizeof *of, order_lags);
+        }
+    }
+    return found;
 }

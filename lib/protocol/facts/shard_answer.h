@@ -109,6 +109,13 @@ typedef struct ps_answers {
 void ps_answers_done(ps_answers_t *self);
 /* Moves the answers of `from` to the end. false: no memory; nothing moved. */
 PSD_MUST_CHECK bool ps_answers_join(ps_answers_t *self, ps_answers_t *from);
+/* Sorts partitions and lags of each, for the two below. */
+void ps_answers_sort(ps_answers_t *self);
+/* What that shard says of a partition, or of another copy of a partition of which
+ * it has the primary, in sorted answers. NULL: nothing. */
+const ps_partition_info_t *ps_answers_partition(const ps_answers_t *self, uint64_t incarnation,
+                                                uint32_t shard, uint32_t table, uint32_t partition);
+const ps_lag_info_t *ps_answers_lag(const ps_answers_t *self, const ps_lag_info_t *of);
 /* Makes ages of times, or times of ages. */
 void ps_answers_turn(ps_answers_t *self, uint64_t now_ms);
 #endif
