@@ -302,10 +302,10 @@ int main(int n_args, char **args)
     bool good = true;
 
     if (n_args == 5) {
-        self.n_nodes = (uint32_t)atoi(args[1]);
-        self.n_tables = (uint32_t)atoi(args[2]);
-        self.n_partitions = (uint32_t)atoi(args[3]);
-        self.replicas = (uint32_t)atoi(args[4]);
+        self.n_nodes = (uint32_t)strtoul(args[1], NULL, 10);
+        self.n_tables = (uint32_t)strtoul(args[2], NULL, 10);
+        self.n_partitions = (uint32_t)strtoul(args[3], NULL, 10);
+        self.replicas = (uint32_t)strtoul(args[4], NULL, 10);
     }
     make(&self);
     (void)printf("%" PRIu32 " nodes, %" PRIu32 " tables of %" PRIu32 " partitions, %" PRIu32
