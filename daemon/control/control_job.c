@@ -7,9 +7,6 @@
 #include "daemon/quorum/replica.h"
 #include "daemon/nodes/job_view.h"
 
-#define BEATS_A_SECOND 500 /* of all workers */
-#define BEATS_OF_LIFE 3    /* at least, in the silence after which a worker is lost */
-
 /* ---- join ---- */
 
 /* Every worker's clock at its most advanced partition, over all shards. */
@@ -340,16 +337,6 @@ static psd_status_t read_worker(const ps_control_t *self, const ps_doc_t *doc,
     }
     *ret_worker = (uint32_t)worker;
     return rc;
-}
-
-uint64_t ps_control_beat_ms(const ps_control_t *self)
-{
-    uint64_t least_ms = self->is.config->workers.heartbeat_ms;
-    uint64_t most_ms = self->is.config->workers.lost_after_ms / BEATS_OF_LIFE;
-    uint64_t ms = ps_registry_n_live(self->is.registry) * UINT64_C(1000) / BEATS_A_SECOND;
-
-    ms = ms < most_ms ? ms : most_ms;
-    return ms > least_ms ? ms : least_ms;
 }
 
 psd_status_t ps_control_heartbeat(ps_control_t *self, ps_control_request_t *request,

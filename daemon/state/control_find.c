@@ -5,6 +5,9 @@
 
 #include "daemon/state/control_inner.h"
 
+#define BEATS_A_SECOND 500 /* of all workers */
+#define BEATS_OF_LIFE 3    /* at least, in the silence after which a worker is lost */
+
 #define AGAIN_MS 50 /* retry interval while a silent node holds something up */
 #define TIMEOUT_MAX_MS UINT64_C(86400000) /* a day */
 
@@ -115,4 +118,14 @@ psd_status_t ps_control_check_answered(const ps_control_request_t *request, psd_
     return request->missing[0] == '\0'
                ? PSD_OK
                : psd_error_set(err, PSD_BUSY, "%s; ask again", request->missing);
+}
+
+uint64_t ps_control_beat_ms(const ps_control_t *self)
+{
+    uint64_t least_ms = self->is.config->workers.heartbeat_ms;
+    uint64_t most_ms = self->is.config->workers.lost_after_ms / BEATS_OF_LIFE;
+    uint64_t ms = ps_registry_n_live(self->is.registry) * UINT64_C(1000) / BEATS_A_SECOND;
+
+    ms = ms < most_ms ? ms : most_ms;
+    return ms > least_ms ? ms : least_ms;
 }

@@ -476,7 +476,7 @@ void ps_control_job_changed(ps_control_t *self, uint32_t job);
 /* control_lost.c: after rows may have been lost: declares the workers of
  * jobs that used them lost, and gives the reason. */
 void ps_control_end_jobs(ps_control_t *self);
-/* control_job.c: how long a worker waits until its next heartbeat: the more workers
+/* control_find.c: how long a worker waits until its next heartbeat: the more workers
  * there are, the longer. */
 uint64_t ps_control_beat_ms(const ps_control_t *self);
 /* Declares workers lost that have been silent too long, unless this process

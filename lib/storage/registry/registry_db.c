@@ -79,6 +79,44 @@ static psd_status_t check_commits(ps_registry_db_t *self, const char *dir, psd_e
     return PSD_OK;
 }
 
+/* ---- flushing ---- */
+
+bool ps_registry_db_is_unflushed(const ps_registry_db_t *self)
+{
+    return self->unflushed;
+}
+
+bool ps_registry_db_is_broken(const ps_registry_db_t *self)
+{
+    return self->broken;
+}
+
+/* The commits are in SQLite's log, which the connection flushes by itself only
+ * before it copies from it (synchronous NORMAL). */
+psd_status_t ps_registry_db_flush(ps_registry_db_t *self, psd_error_t *err)
+{
+    sqlite3_file *wal = NULL;
+    int code = SQLITE_OK;
+
+    if (!self->unflushed) {
+        return PSD_OK;
+    }
+    if (!self->broken) {
+        code = sqlite3_file_control(self->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, (void *)&wal);
+        self->broken = code != SQLITE_OK || wal == NULL || wal->pMethods == NULL ||
+                       wal->pMethods->xSync(wal, SQLITE_SYNC_NORMAL) != SQLITE_OK;
+    }
+    if (self->broken) {
+        return psd_error_set(err, PSD_IO, "%s: the last changes could not be flushed",
+                             sqlite3_db_filename(self->db, "main"));
+    }
+    self->unflushed = false;
+    ps_commit_note_write(&self->note, self->n_commits);
+    return PSD_OK;
+}
+
+/* ---- opening and closing ---- */
+
 psd_status_t ps_registry_db_look(ps_registry_db_t *self, psd_error_t *err)
 {
     int64_t n = 0;
