@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/alloc.h"
+#include "daemon/quorum/quorum_steps.h"
 #include "daemon/quorum/replica.h"
 #include "daemon/server_inner.h"
 
@@ -95,10 +96,19 @@ static psd_status_t follow(ps_server_t *self, const ps_quorum_view_t *view, psd_
     return PSD_OK;
 }
 
+/* In which it leads, and knows what became of each command; 0: none. */
+static uint64_t led_term(const ps_server_t *self)
+{
+    bool is_sure = ps_replica_led_term(self->replica) == self->led_term;
+
+    return self->control != NULL && is_sure ? self->led_term : 0;
+}
+
 static psd_status_t take(ps_server_t *self, psd_error_t *err)
 {
     ps_quorum_view_t view;
     psd_status_t rc = PSD_OK;
+    ps_duty_t duty = PS_DUTY_STAY;
 
     ps_quorum_thread_look(ps_replica_thread(self->replica), &view);
     if (view.state != PS_QUORUM_LEADER) {
@@ -108,19 +118,21 @@ static psd_status_t take(ps_server_t *self, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    if (view.state != PS_QUORUM_LEADER) {
-        return follow(self, &view, err);
-    }
-    if (self->control != NULL && self->led_term == 0) {
+    if (view.state == PS_QUORUM_LEADER && self->control != NULL && self->led_term == 0) {
         self->led_term = view.term; /* it was alone, and is the first member now */
     }
-    if (self->control != NULL && self->led_term == view.term &&
-        ps_replica_led_term(self->replica) == view.term) {
+    duty =
+        ps_quorum_duty(view.state, view.term, view.last,
+                       ps_registry_db_applied(ps_replica_db(self->replica)).index, led_term(self));
+    if (duty == PS_DUTY_FOLLOW) {
+        return follow(self, &view, err);
+    }
+    if (duty == PS_DUTY_STAY) {
         return PSD_OK;
     }
     stop_leading(self);
-    if (ps_registry_db_applied(ps_replica_db(self->replica)).index < view.last) {
-        return PSD_OK; /* what earlier leaders left is not committed yet */
+    if (duty == PS_DUTY_WAIT) {
+        return PSD_OK;
     }
     rc = lead(self, &view, err);
     if (rc == PSD_NOT_LEADER) { /* the thread has news of that */

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "daemon/config/endpoint.h"
 #include "daemon/quorum/quorum_inner.h"
+#include "daemon/quorum/quorum_steps.h"
 #include "transport/threads/thread.h"
 
 #define ELECTION_MS 200
@@ -62,75 +63,19 @@ void ps_quorum_break(ps_quorum_thread_t *self, psd_status_t rc)
 
 /* ---- starting ---- */
 
-typedef struct entries {
-    ps_quorum_entry_t *at; /* owned, each too */
-    size_t n;
-    size_t capacity;
-} entries_t;
-
-static void entries_done(entries_t *self)
-{
-    for (size_t i = 0; i < self->n; i++) {
-        ps_buffer_done(&self->at[i].bytes);
-    }
-    ps_free(self->at);
-}
-
-static psd_status_t keep_entry(void *context, const ps_registry_entry_t *entry, psd_error_t *err)
-{
-    entries_t *entries = context;
-    ps_quorum_entry_t copy = {.term = entry->term, .kind = (uint32_t)entry->kind};
-
-    if (!ps_grow(&entries->at, &entries->capacity, entries->n + 1, sizeof *entries->at) ||
-        !ps_buffer_append(&copy.bytes, entry->bytes.data, entry->bytes.size)) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for the registry's log");
-    }
-    entries->at[entries->n++] = copy; /* ownership moves */
-    return PSD_OK;
-}
-
-/* The database was installed, and psd ended before the log began again after it. */
-static psd_status_t end_install(ps_quorum_thread_t *self, const ps_quorum_snapshot_t *snapshot,
-                                psd_error_t *err)
-{
-    psd_status_t rc = snapshot == NULL || ps_registry_log_last(self->log) >= snapshot->index
-                          ? PSD_OK
-                          : ps_registry_log_reset(self->log, snapshot->index + 1, err);
-
-    /* The state is of a term that the log has seen, unless it has just begun. */
-    if (rc == PSD_OK && snapshot != NULL && ps_registry_log_term(self->log) < snapshot->term) {
-        rc = ps_registry_log_set_term(self->log, snapshot->term, 0, err);
-    }
-    return rc;
-}
-
 static psd_status_t new_quorum(ps_quorum_thread_t *self, const ps_quorum_thread_args_t *args,
                                psd_error_t *err)
 {
-    PSD_AUTO(entries_done) entries_t entries = {0};
-    ps_quorum_args_t quorum = {.member = self->member,
-                               .node = args->node,
+    ps_quorum_args_t quorum = {.node = args->node,
                                .cluster = args->cluster,
-                               .lineage = ps_registry_log_lineage(self->log),
                                .now_ms = ps_now_ms(),
                                .election_ms = ELECTION_MS,
                                .heartbeat_ms = HEARTBEAT_MS,
                                .message_bytes = MESSAGE_BYTES,
-                               .term = ps_registry_log_term(self->log),
-                               .vote = ps_registry_log_vote(self->log),
-                               .snapshot = args->snapshot,
-                               .first = ps_registry_log_first(self->log)};
-    psd_status_t rc = ps_registry_log_count_start(self->log, &quorum.life, err);
+                               .snapshot = args->snapshot};
+    psd_status_t rc = ps_random(&quorum.seed, sizeof quorum.seed, err);
 
-    if (rc == PSD_OK) {
-        rc = ps_random(&quorum.seed, sizeof quorum.seed, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_registry_log_read(self->log, quorum.first, keep_entry, &entries, err);
-    }
-    quorum.entries = entries.at;
-    quorum.n_entries = entries.n;
-    return rc == PSD_OK ? ps_quorum_new(&quorum, &self->quorum, err) : rc;
+    return rc == PSD_OK ? ps_quorum_start(self->log, &quorum, &self->quorum, err) : rc;
 }
 
 /* What it says to members that do not know where it listens. */
@@ -186,9 +131,6 @@ static psd_status_t open_all(ps_quorum_thread_t *self, const ps_quorum_thread_ar
     }
     if (rc == PSD_OK) {
         self->member = ps_registry_log_member(self->log);
-        rc = end_install(self, args->snapshot, err);
-    }
-    if (rc == PSD_OK) {
         rc = new_quorum(self, args, err);
     }
     if (rc == PSD_OK) {

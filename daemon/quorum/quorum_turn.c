@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "daemon/quorum/quorum_inner.h"
+#include "daemon/quorum/quorum_steps.h"
 
 #define HELLO_MS 500   /* between two, to a member that is not heard */
 #define ROOM_MS 1000   /* between two tries to write where there was no room */
@@ -121,33 +122,6 @@ static void forget_strays(ps_quorum_thread_t *self, uint64_t now_ms)
     }
 }
 
-/* ---- the log ---- */
-
-static psd_status_t append(ps_quorum_thread_t *self, uint64_t index, const ps_quorum_entry_t *entry)
-{
-    const ps_registry_entry_t row = {
-        .index = index,
-        .term = entry->term,
-        .kind = (ps_registry_entry_kind_t)entry->kind,
-        .bytes = {.data = entry->bytes.data, .size = entry->bytes.size}};
-
-    return ps_registry_log_append(self->log, &row, 1, self->err);
-}
-
-/* What the cache has and the log has not. No room: the rest goes later. */
-static psd_status_t append_rest(ps_quorum_thread_t *self)
-{
-    psd_status_t rc = PSD_OK;
-    uint64_t last = ps_quorum_last_index(self->quorum);
-
-    for (uint64_t i = ps_registry_log_last(self->log) + 1; rc == PSD_OK && i <= last; i++) {
-        const ps_quorum_entry_t *entry = ps_quorum_entry(self->quorum, i);
-
-        rc = entry == NULL ? PSD_OK : append(self, i, entry);
-    }
-    return rc;
-}
-
 /* ---- effects ---- */
 
 static void send_to(ps_quorum_thread_t *self, uint64_t member, ps_bytes_t bytes)
@@ -156,21 +130,6 @@ static void send_to(ps_quorum_thread_t *self, uint64_t member, ps_bytes_t bytes)
 
     if (peer != NULL) {
         say(peer->link, bytes);
-    }
-}
-
-static psd_status_t write_log(ps_quorum_thread_t *self, const ps_quorum_effect_t *effect)
-{
-    switch ((int)effect->kind) {
-    case PS_QUORUM_BEGIN:
-        return ps_registry_log_reset(self->log, effect->index + 1, self->err);
-    case PS_QUORUM_CUT:
-        return ps_registry_log_last(self->log) < effect->index
-                   ? PSD_OK
-                   : ps_registry_log_cut_tail(self->log, effect->index, self->err);
-    case PS_QUORUM_EXTEND:
-    default:
-        return append_rest(self);
     }
 }
 
@@ -186,8 +145,9 @@ static void obey(ps_quorum_thread_t *self, const ps_quorum_effect_t *effect)
     case PS_QUORUM_CUT:
     case PS_QUORUM_EXTEND:
         self->op = effect->op;
-        rc = self->room_ms == 0 || effect->kind != PS_QUORUM_EXTEND ? write_log(self, effect)
-                                                                    : PSD_OK;
+        rc = self->room_ms == 0 || effect->kind != PS_QUORUM_EXTEND
+                 ? ps_quorum_log_obey(self->log, self->quorum, effect, self->err)
+                 : PSD_OK;
         break;
     case PS_QUORUM_SEND:
         send_to(self, effect->to, effect->bytes);
@@ -290,7 +250,7 @@ static void try_room(ps_quorum_thread_t *self, uint64_t now_ms)
         (void)!ps_quorum_transfer(self->quorum, now_ms, 0, NULL);
         carry_out(self);
     }
-    rc = append_rest(self);
+    rc = ps_quorum_log_rest(self->log, self->quorum, self->err);
     self->room_ms = rc == PSD_LIMIT ? now_ms + ROOM_MS : 0;
     if (rc == PSD_OK) {
         ps_log(PS_LOG_INFO, "registry_log_has_room", "index=%" PRIu64,

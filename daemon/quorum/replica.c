@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "daemon/quorum/quorum_steps.h"
 #include "daemon/quorum/replica_log.h"
 #include "protocol/registry/command_code.h"
 #include "storage/registry/registry_backup.h"
@@ -307,21 +308,35 @@ bool ps_replica_may_answer(const ps_replica_t *self)
 
 /* ---- commands ---- */
 
-static psd_status_t store(ps_replica_t *self, const ps_command_t *command, ps_applied_t at,
-                          psd_error_t *err)
+static psd_status_t put_command(void *context, const ps_registry_t *registry,
+                                const ps_command_t *command, ps_applied_t at, psd_error_t *err)
 {
-    psd_status_t rc = ps_registry_try(self->registry, command, ps_now_ms(), err);
+    const ps_replica_t *self = context;
 
-    if (rc != PSD_OK) {
-        return rc;
+    return ps_registry_db_store(self->db, registry, command, at, err);
+}
+
+static psd_status_t put_members(void *context, const ps_quorum_members_t *members, ps_applied_t at,
+                                psd_error_t *err)
+{
+    ps_replica_t *self = context;
+    psd_status_t rc = PSD_OK;
+
+    if (members == NULL) {
+        return ps_registry_db_store_members(self->db, NULL, 0, at, err);
     }
-    rc = ps_registry_db_store(self->db, self->registry, command, at, err);
+    rc = store_members(self->db, members, at.index, at, err);
     if (rc == PSD_OK) {
-        ps_registry_keep(self->registry);
-    } else {
-        ps_registry_undo(self->registry);
+        meet_all(self, members);
+        ps_log(PS_LOG_INFO, "registry_members", "voters=%" PRIu32 " standbys=%" PRIu32,
+               ps_quorum_members_voters(members), members->n - ps_quorum_members_voters(members));
     }
     return rc;
+}
+
+static ps_shelf_t shelf_of(ps_replica_t *self)
+{
+    return (ps_shelf_t){.context = self, .put = put_command, .put_members = put_members};
 }
 
 static void log_command(const ps_command_t *command, ps_log_level_t level)
@@ -330,38 +345,6 @@ static void log_command(const ps_command_t *command, ps_log_level_t level)
 
     ps_log(level, ps_command_event(command->kind), "epoch=%" PRIu64 " text=%s", command->epoch,
            ps_log_quote(command->text, quoted, sizeof quoted));
-}
-
-/* A committed entry. A command that does not fit the state is damage. */
-static psd_status_t apply(ps_replica_t *self, uint64_t index, const ps_quorum_entry_t *entry,
-                          psd_error_t *err)
-{
-    PSD_AUTO(ps_command_done) ps_command_t command = {0};
-    const ps_bytes_t bytes = {.data = entry->bytes.data, .size = entry->bytes.size};
-    const ps_applied_t at = {.index = index, .term = entry->term};
-    ps_quorum_members_t members = {0};
-    psd_status_t rc = PSD_OK;
-
-    switch ((ps_quorum_entry_kind_t)entry->kind) {
-    case PS_QUORUM_COMMAND:
-        rc = ps_command_decode(bytes, &command, err);
-        return rc == PSD_OK ? store(self, &command, at, err) : rc;
-    case PS_QUORUM_CHANGE:
-        rc = ps_quorum_members_decode(bytes, &members, err);
-        if (rc == PSD_OK) {
-            rc = store_members(self->db, &members, index, at, err);
-        }
-        if (rc == PSD_OK) {
-            meet_all(self, &members);
-            ps_log(PS_LOG_INFO, "registry_members", "voters=%" PRIu32 " standbys=%" PRIu32,
-                   ps_quorum_members_voters(&members),
-                   members.n - ps_quorum_members_voters(&members));
-        }
-        return rc;
-    case PS_QUORUM_BARRIER:
-    default:
-        return ps_registry_db_store_members(self->db, NULL, 0, at, err);
-    }
 }
 
 static void entry_done(ps_quorum_entry_t *entry)
@@ -385,6 +368,7 @@ static psd_status_t note_applied(ps_replica_t *self, uint64_t index, psd_error_t
 /* All that is committed. */
 static psd_status_t apply_all(ps_replica_t *self, psd_error_t *err)
 {
+    const ps_shelf_t shelf = shelf_of(self);
     psd_status_t rc = PSD_OK;
     uint64_t index = 0;
 
@@ -394,7 +378,7 @@ static psd_status_t apply_all(ps_replica_t *self, psd_error_t *err)
         if (!ps_quorum_thread_next(self->thread, &index, &entry)) {
             break;
         }
-        rc = apply(self, index, &entry, err);
+        rc = ps_quorum_apply(self->registry, &shelf, index, &entry, ps_now_ms(), err);
         if (rc == PSD_OK) {
             rc = note_applied(self, index, err);
         } else {
@@ -486,7 +470,10 @@ psd_status_t ps_replica_commit(ps_replica_t *self, const ps_command_t *command,
     } else if (self->is_begun) {
         rc = psd_error_set(err, PSD_IO, "the registry's log is not made yet");
     } else {
-        rc = store(self, command, ps_registry_db_next(self->db), err);
+        const ps_shelf_t shelf = shelf_of(self);
+
+        rc = ps_quorum_store(self->registry, &shelf, command, ps_registry_db_next(self->db),
+                             ps_now_ms(), err);
     }
     if (rc == PSD_OK) {
         log_command(command, level);
