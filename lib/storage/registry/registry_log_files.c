@@ -125,6 +125,7 @@ psd_status_t ps_registry_log_open_note(ps_registry_log_t *self, bool is_new, psd
     }
     if (rc == PSD_OK) {
         self->note_slot = 1 - slot;
+        self->note_is_torn = ps_registry_flushed_is_torn((ps_bytes_t){bytes, size});
     }
     if (rc == PSD_OK && note.generation == self->state.generation && note.index > self->flushed) {
         self->flushed = note.index;

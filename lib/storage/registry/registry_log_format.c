@@ -386,6 +386,14 @@ static bool is_newer_note(const uint8_t *a, const uint8_t *b)
            (generation == ps_load_u64(b + 8) && ps_load_u64(a + 16) > ps_load_u64(b + 16));
 }
 
+bool ps_registry_flushed_is_torn(ps_bytes_t bytes)
+{
+    size_t size = PS_REGISTRY_FLUSHED_SLOT;
+
+    return check(bytes, 0, size, FLUSHED_MAGIC, "", NULL) == PSD_DAMAGED ||
+           check(bytes, PS_REGISTRY_SLOT_AT, size, FLUSHED_MAGIC, "", NULL) == PSD_DAMAGED;
+}
+
 psd_status_t ps_registry_flushed_read(ps_bytes_t bytes, const char *path,
                                       ps_registry_flushed_t *ret_note, size_t *ret_slot,
                                       psd_error_t *err)

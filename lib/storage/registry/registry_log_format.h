@@ -94,6 +94,8 @@ PSD_MUST_CHECK psd_status_t ps_registry_state_read(ps_bytes_t bytes, ps_registry
 
 void ps_registry_flushed_write(const ps_registry_flushed_t *note,
                                uint8_t ret[PS_REGISTRY_FLUSHED_SLOT]);
+/* One of the slots is not whole. */
+PSD_MUST_CHECK bool ps_registry_flushed_is_torn(ps_bytes_t bytes);
 /* As ps_registry_state_read. */
 PSD_MUST_CHECK psd_status_t ps_registry_flushed_read(ps_bytes_t bytes, const char *path,
                                                      ps_registry_flushed_t *ret_note,
