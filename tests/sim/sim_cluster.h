@@ -3,7 +3,9 @@
  * sim_cluster - a whole cluster in one thread, by a seed
  *
  * What     Three to five nodes of one or two shards with one to three copies of
- *          each partition; the registry, which stores its commands and crashes;
+ *          each partition; the registry, which stores its commands and crashes,
+ *          and in half of the worlds is on three or five of the nodes
+ *          (sim_cluster_member.h);
  *          clients, which are the client library's own machine. A network
  *          between all of them that loses, repeats, delays, reorders and cuts
  *          one way; nodes that crash and start again empty, freeze, come late
@@ -29,6 +31,12 @@
  *          sim_cluster_node.c      nodes: their shards, the registry's letters
  *          sim_cluster_disk.c      their disks
  *          sim_cluster_registry.c  the registry's process
+ *          sim_cluster_lead.c      … and its places, where there are several
+ *          sim_cluster_member.c    the members of a replicated registry, their
+ *                                  threads
+ *          sim_cluster_member_main.c … and what they apply and propose
+ *          sim_cluster_spare.c     which loss is survived
+ *          sim_cluster_request.c   one who asks them
  *          sim_cluster_job.c       its jobs and their work queue
  *          sim_cluster_checkpoint.c its checkpoints, and the nodes' part in
  *                                  them
@@ -53,6 +61,7 @@
 #include "protocol/overseer/overseer.h"
 #include "sim_cluster_checkpoint.h"
 #include "sim_cluster_job.h"
+#include "sim_cluster_member.h"
 #include "sim_cluster_plan.h"
 #include "storage/log/journal.h"
 #include "support/sim_disk.h"
@@ -220,6 +229,8 @@ typedef struct cluster_node {
     bool is_fresh;                         /* its logs were new, or no start with them has joined */
     bool kept;                             /* else; all of them were there at its start */
     bool starts;                           /* it is down, and starts by itself */
+    uint64_t term;                         /* the highest that it was told in this life */
+    uint32_t moved_to;                     /* the member that its agent speaks to */
 } cluster_node_t;
 
 /* A connection between a client or a shard, which has opened it, and a shard.
@@ -236,6 +247,8 @@ typedef struct cluster_conn {
 
 /* ---- the registry ---- */
 
+typedef struct cluster_event cluster_event_t;
+
 typedef struct cluster_registry {
     ps_registry_t *machine; /* owned; NULL: it is down */
     ps_command_t *log;      /* owned; the stored commands */
@@ -243,9 +256,16 @@ typedef struct cluster_registry {
     size_t capacity;
     uint64_t hash;           /* of what is stored */
     ps_overseer_t *overseer; /* owned; likewise … */
-    uint32_t life;           /* … that one's */
+    uint32_t life;           /* … that one's, of all registries' */
     cluster_joining_t joining[CLUSTER_WORKERS_MAX];
     uint64_t wake_ms;
+    /* Of a member that leads; machine is its state. */
+    uint32_t at;           /* the member */
+    uint64_t term;         /* 0: the registry is not replicated */
+    bool waits;            /* for a majority; what comes is held: */
+    cluster_event_t *held; /* owned */
+    size_t n_held;
+    size_t held_capacity;
 } cluster_registry_t;
 
 /* Letters between the registry and all others, in order. */
@@ -269,7 +289,9 @@ typedef enum cluster_letter_kind {
     CLUSTER_ARMED = 22, /* node: they wait; reports its clock */
     CLUSTER_IMAGE = 23, /* registry: it begins, after that clock */
     CLUSTER_LOOK = 24,  /* registry: it is still wanted */
-    CLUSTER_CEASE = 25  /* registry: it is not wanted */
+    CLUSTER_CEASE = 25, /* registry: it is not wanted */
+    CLUSTER_WISH = 26,  /* client: a change */
+    CLUSTER_GRANT = 27  /* registry, to a client: it is done; a session number */
 } cluster_letter_kind_t;
 
 /* The cluster's name for itself. */
@@ -277,12 +299,14 @@ typedef enum cluster_letter_kind {
 
 static inline bool cluster_is_of_client(cluster_letter_kind_t kind)
 {
-    return kind == CLUSTER_ASK || (kind >= CLUSTER_ALIVE && kind <= CLUSTER_DONE);
+    return kind == CLUSTER_ASK || (kind >= CLUSTER_ALIVE && kind <= CLUSTER_DONE) ||
+           kind == CLUSTER_WISH;
 }
 
 static inline bool cluster_is_to_client(cluster_letter_kind_t kind)
 {
-    return kind == CLUSTER_ROUTES || (kind >= CLUSTER_ENTERED && kind <= CLUSTER_LOST);
+    return kind == CLUSTER_ROUTES || (kind >= CLUSTER_ENTERED && kind <= CLUSTER_LOST) ||
+           kind == CLUSTER_GRANT;
 }
 
 typedef struct cluster_letter {
@@ -295,7 +319,9 @@ typedef struct cluster_letter {
                               the checkpoint */
     uint32_t joins;        /* to and from a worker: its life; AGENT: the
                               registry's, of the connection */
-    uint64_t clock;        /* ARMED, IMAGE; of a worker */
+    uint32_t member;       /* of the registry, where it is replicated */
+    uint64_t term;         /* registry: in which it leads */
+    uint64_t clock;        /* ARMED, IMAGE; of a worker; GRANT: the session */
     cluster_want_t want;   /* ARM, IMAGE */
     ps_work_answer_t work; /* SLICE; DONE: epoch and slice */
     ps_buffer_t bytes;     /* owned; AGENT, OVERSEER */
@@ -320,10 +346,18 @@ typedef enum cluster_event_kind {
     CLUSTER_ASK_AGAIN = 13,  /* a: client, a worker, b: its question */
     CLUSTER_CHECKPOINT = 14, /* the registry makes one, or goes on with it */
     CLUSTER_IMAGE_TURN = 15, /* a: node, b: shard */
-    CLUSTER_IDENTITY = 16    /* a: client, gets another one */
+    CLUSTER_IDENTITY = 16,   /* a: client, gets another one */
+    CLUSTER_REQUEST = 17,    /* the one who asks asks again */
+    /* Of members; a: to. */
+    CLUSTER_QUORUM = 18,      /* a message of another one */
+    CLUSTER_MEMBER_TICK = 19, /* incarnation: its life, as in the next two */
+    CLUSTER_MEMBER_FLUSH = 20,
+    CLUSTER_MEMBER_TAKE = 21,  /* its main thread wakes */
+    CLUSTER_DATABASE = 22,     /* of member b, in its life `epoch` */
+    CLUSTER_DATABASE_SENT = 23 /* … came at b, or not */
 } cluster_event_kind_t;
 
-typedef struct cluster_event {
+struct cluster_event {
     uint64_t at_ms;
     uint64_t order; /* of two at one time */
     cluster_event_kind_t kind;
@@ -334,7 +368,7 @@ typedef struct cluster_event {
     uint64_t epoch;           /* … in which they were read */
     ps_buffer_t bytes;        /* owned; MESSAGE */
     cluster_letter_t *letter; /* owned; LETTER */
-} cluster_event_t;
+};
 
 typedef struct cluster {
     cluster_plan_t plan;
@@ -351,7 +385,13 @@ typedef struct cluster {
                                                          order */
     cluster_node_t nodes[CLUSTER_NODES_MAX];
     uint64_t n_incarnations;
-    cluster_registry_t registry;
+    cluster_registry_t *registry;                         /* at work */
+    cluster_registry_t registries[CLUSTER_NODES_MAX + 1]; /* by member; the last is none */
+    uint32_t n_registries;                                /* lives */
+    cluster_member_t members[CLUSTER_NODES_MAX];
+    cluster_story_t story;
+    uint32_t believes[CLUSTER_PLACES]; /* which member leads */
+    uint64_t heard_ms[CLUSTER_PLACES]; /* … and since when it answers */
     cluster_checkpoint_t checkpoint;
     uint32_t table;
     uint32_t job;
@@ -370,6 +410,7 @@ typedef struct cluster {
     uint64_t n_voids;      /* times that the last whole copy was lost */
     uint64_t n_identities; /* that clients got after their first ones */
     uint64_t n_recoveries; /* nodes that have started with a disk */
+    bool begins;           /* nothing goes wrong or takes long yet */
     FILE *trace;
     bool failed;
     char violation[400];
@@ -386,6 +427,10 @@ static inline void cluster_need(bool condition, const char *what)
         cluster_stop(what);
     }
 }
+/* Handles the next event. false: there is none. */
+bool cluster_step(cluster_t *self);
+/* Holds an event back, or puts it into the queue again, for that time. */
+void cluster_put(cluster_t *self, cluster_event_t *event, uint64_t at_ms);
 /* Borrowed until the next call. */
 cluster_event_t *cluster_at(cluster_t *self, uint64_t at_ms, cluster_event_kind_t kind, uint64_t a);
 static inline uint64_t cluster_below(cluster_t *self, uint64_t bound)
@@ -424,6 +469,12 @@ void cluster_arrive(cluster_t *self, const cluster_event_t *event);
 void cluster_disconnect(cluster_t *self, uint32_t node);
 /* Sends a letter and takes its contents. */
 void cluster_post(cluster_t *self, const cluster_letter_t *letter);
+/* A message of member `from` to another one. */
+void cluster_send_member(cluster_t *self, uint32_t from, uint32_t to, ps_bytes_t bytes);
+/* Its database, for another member. */
+void cluster_send_database(cluster_t *self, uint32_t from, uint32_t to, const cluster_db_t *db);
+/* … came. */
+void cluster_take_database(cluster_t *self, const cluster_event_t *event);
 /* Letters in flight from a place that has crashed are lost. */
 void cluster_lose_letters(cluster_t *self, uint32_t place);
 
@@ -465,15 +516,27 @@ void cluster_disk_close(cluster_shard_t *shard);
 /* sim_cluster_registry.c */
 void cluster_registry_begin(cluster_t *self);
 void cluster_registry_done(cluster_t *self);
-void cluster_registry_crash(cluster_t *self);
-void cluster_registry_restart(cluster_t *self);
+/* at: the member, if it is replicated. */
+void cluster_registry_crash(cluster_t *self, uint32_t at);
+void cluster_registry_restart(cluster_t *self, uint32_t at);
 void cluster_registry_letter(cluster_t *self, const cluster_letter_t *letter);
 void cluster_registry_tick(cluster_t *self);
-void cluster_registry_drain(cluster_t *self, uint32_t node, bool drain);
+/* false: it has not become known. */
+bool cluster_registry_drain(cluster_t *self, uint32_t node, bool drain);
 /* Owned by the caller. */
 ps_route_t *cluster_registry_routes(const cluster_t *self);
-/* Stores and applies a command and takes it. Kind 0 does nothing. */
-void cluster_registry_commit(cluster_t *self, ps_command_t *command);
+/* Stores and applies a command and takes it. Kind 0 does nothing. false: it leads
+ * no more, and its process has ended. */
+bool cluster_registry_commit(cluster_t *self, ps_command_t *command);
+/* All nodes that are up know what it has told. */
+bool cluster_registry_is_settled(const cluster_t *self);
+/* It has not ended since. */
+bool cluster_registry_is(const cluster_t *self, uint32_t life);
+ps_registry_t *cluster_registry_new(const cluster_t *self);
+/* What was committed is told. */
+void cluster_registry_tell(cluster_t *self, const ps_command_t *command);
+/* Begins to answer and decide. */
+void cluster_registry_open(cluster_t *self);
 /* The stored table; NULL while the registry is down. */
 const ps_table_t *cluster_registry_table(const cluster_t *self);
 /* Whether the partition has another whole copy on a live node. */

@@ -16,7 +16,7 @@
 
 static ps_registry_t *machine_of(const cluster_t *self)
 {
-    return self->registry.machine;
+    return self->registry->machine;
 }
 
 /* ---- the registry's part ---- */
@@ -51,31 +51,13 @@ static bool job_runs(const cluster_t *self)
            strcmp(ps_registry_job_state(machine_of(self), self->job), "running") == 0;
 }
 
-/* All nodes that are up have announced themselves to this registry, which
- * may have restarted, and have its updates: an image without that is not
- * valid. */
-static bool all_are_told(const cluster_t *self)
-{
-    for (uint32_t i = 0; i < self->plan.n_nodes; i++) {
-        char name[CLUSTER_NAME_SIZE];
-        const ps_node_t *node = NULL;
-
-        cluster_name(i, name);
-        node = ps_registry_node(machine_of(self), name);
-        if (node != NULL && node->up &&
-            ps_overseer_look(self->registry.overseer, node, self->now_ms).state != PS_HEALTH_UP) {
-            return false;
-        }
-    }
-    return ps_overseer_is_settled(self->registry.overseer);
-}
-
 static void begin(cluster_t *self)
 {
     cluster_checkpoint_t *checkpoint = &self->checkpoint;
 
     checkpoint->n++;
     checkpoint->works = true;
+    checkpoint->by = self->registry->at;
     checkpoint->fails = false;
     checkpoint->clock = 0;
     checkpoint->until_ms = self->now_ms + PATIENCE_MS;
@@ -113,11 +95,11 @@ void cluster_checkpoint_time(cluster_t *self)
     if (checkpoint->works || self->now_ms < CLUSTER_CALM_MS) {
         (void)cluster_at(self, self->now_ms + self->plan.checkpoint_ms, CLUSTER_CHECKPOINT, 0);
     }
-    if (machine_of(self) == NULL) {
+    if (machine_of(self) == NULL || (checkpoint->works && checkpoint->by != self->registry->at)) {
         return;
     }
     if (!checkpoint->works) {
-        if (all_are_told(self)) {
+        if (cluster_registry_is_settled(self)) {
             begin(self);
         }
     } else if (checkpoint->fails || self->now_ms > checkpoint->until_ms) {
@@ -163,7 +145,8 @@ static void name_clock(cluster_t *self)
     bool runs = job_runs(self); /* it may have begun since; pushes of its open
                                    clocks are in no rows */
 
-    if (!all_are_told(self) || (checkpoint->want.exact && !next_clock(self, &checkpoint->clock))) {
+    if (!cluster_registry_is_settled(self) ||
+        (checkpoint->want.exact && !next_clock(self, &checkpoint->clock))) {
         give_up(self);
         return;
     }
@@ -181,8 +164,8 @@ void cluster_checkpoint_letter(cluster_t *self, const cluster_letter_t *letter)
 {
     cluster_checkpoint_t *checkpoint = &self->checkpoint;
 
-    if (!checkpoint->works || letter->number != checkpoint->n ||
-        letter->incarnation != checkpoint->asked[letter->from] ||
+    if (!checkpoint->works || checkpoint->by != self->registry->at ||
+        letter->number != checkpoint->n || letter->incarnation != checkpoint->asked[letter->from] ||
         checkpoint->answered[letter->from]) {
         return;
     }

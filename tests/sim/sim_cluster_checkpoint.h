@@ -57,6 +57,7 @@ typedef struct cluster_checkpoint {
     bool works; /* the last one is under way … */
     bool fails; /* … and cannot become whole */
     cluster_want_t want;
+    uint32_t by; /* the member whose registry makes it */
     uint64_t until_ms;
     uint64_t clock;                    /* the greatest reported; then that of the image */
     uint64_t asked[CLUSTER_NODES_MAX]; /* incarnations; 0: not */

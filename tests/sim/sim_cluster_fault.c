@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starts and ends faults at their times. */
-#include "sim_cluster.h"
+#include "sim_cluster_lead.h"
 
 #define START_MS 400    /* between the first node that restarts and the others */
 #define ROOM_BYTES 3000 /* left on a disk that will be full */
@@ -54,7 +54,7 @@ static cluster_loss_t settle_loss(cluster_t *self, uint32_t node, cluster_loss_t
 static void crash(cluster_t *self, cluster_fault_t *fault)
 {
     if (fault->who == CLUSTER_REGISTRY) {
-        cluster_registry_crash(self);
+        cluster_registry_crash(self, fault->to);
     } else if (self->nodes[fault->who].alive && (is_spared(self, fault->who) || self->plan.disk)) {
         cluster_node_crash(self, fault->who, settle_loss(self, fault->who, fault->loss));
     } else {
@@ -85,8 +85,9 @@ static void crash_all(cluster_t *self, const cluster_fault_t *fault)
                              CLUSTER_NODE_START, i);
         }
     }
-    if (self->registry.machine != NULL && cluster_below(self, 2) == 0) {
-        cluster_registry_crash(self);
+    if (!cluster_is_replicated(self) && self->registry->machine != NULL &&
+        cluster_below(self, 2) == 0) {
+        cluster_registry_crash(self, 0);
     }
 }
 
@@ -150,11 +151,33 @@ uint64_t cluster_disk_still(const cluster_t *self, uint32_t node)
 
 static void drain(cluster_t *self, cluster_fault_t *fault, bool *done, bool drains)
 {
-    if (self->registry.machine == NULL) {
-        return; /* its start comes here again */
+    if (self->registry->machine == NULL || self->registry->waits) {
+        return; /* its start comes here again, and the end of its wait */
     }
-    cluster_registry_drain(self, fault->who, drains);
-    *done = true;
+    *done = true; /* what happens meanwhile comes here, too */
+    *done = cluster_registry_drain(self, fault->who, drains);
+    cluster_registry_newest(self);
+}
+
+/* What happens to a registry that is replicated happens to the node of a member,
+ * most often of the one that leads; some crashes are of the member alone. */
+static void aim(cluster_t *self, cluster_fault_t *fault)
+{
+    bool is_cut = fault->kind == CLUSTER_CUT;
+
+    if (!cluster_is_replicated(self) ||
+        (fault->who != CLUSTER_REGISTRY && (!is_cut || fault->to != CLUSTER_REGISTRY))) {
+        return;
+    }
+    if (is_cut && fault->to == CLUSTER_REGISTRY) {
+        fault->to = cluster_registry_place(self);
+    } else if (!is_cut) {
+        fault->to = cluster_registry_place(self);
+    }
+    if (fault->who == CLUSTER_REGISTRY &&
+        (fault->kind != CLUSTER_CRASH || cluster_below(self, 2) == 0)) {
+        fault->who = is_cut ? cluster_registry_place(self) : fault->to;
+    }
 }
 
 static void begin(cluster_t *self, cluster_fault_t *fault)
@@ -164,6 +187,7 @@ static void begin(cluster_t *self, cluster_fault_t *fault)
         return;
     }
     fault->begun = true;
+    aim(self, fault);
     if (fault->kind == CLUSTER_CRASH) {
         crash(self, fault);
     } else if (fault->kind == CLUSTER_ALL) {
@@ -190,7 +214,7 @@ static void end(cluster_t *self, cluster_fault_t *fault)
     fault->ended = true;
     if (fault->kind == CLUSTER_ALL || fault->who == CLUSTER_REGISTRY) {
         if (fault->kind == CLUSTER_ALL || fault->kind == CLUSTER_CRASH) {
-            cluster_registry_restart(self);
+            cluster_registry_restart(self, fault->to);
         }
     } else if (fault->kind >= CLUSTER_FULL) {
         end_trouble(self, fault);
@@ -202,7 +226,7 @@ static void end(cluster_t *self, cluster_fault_t *fault)
 
 void cluster_faults(cluster_t *self)
 {
-    for (uint32_t i = 0; i < self->plan.n_faults; i++) {
+    for (uint32_t i = 0; i < self->plan.n_faults && !self->begins; i++) {
         cluster_fault_t *fault = &self->plan.faults[i];
 
         if (!fault->begun && self->now_ms >= fault->at_ms) {

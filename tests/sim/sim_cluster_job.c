@@ -10,7 +10,7 @@
 
 static ps_registry_t *machine_of(const cluster_t *self)
 {
-    return self->registry.machine;
+    return self->registry->machine;
 }
 
 #define CLOCKS 1 /* the only question that is asked */
@@ -137,11 +137,11 @@ void cluster_job_begin(cluster_t *self)
         cluster_need(ps_registry_plan_join(machine_of(self), &join, self->now_ms, &command, NULL) ==
                          PSD_OK,
                      "a worker that joins");
-        cluster_registry_commit(self, &command);
+        (void)!cluster_registry_commit(self, &command);
         cluster_need(ps_registry_plan_start(machine_of(self), self->job, i, NULL, NULL, 0,
                                             self->now_ms, &command, NULL) == PSD_OK,
                      "a worker that starts");
-        cluster_registry_commit(self, &command);
+        (void)!cluster_registry_commit(self, &command);
     }
 }
 
@@ -153,25 +153,26 @@ static bool has_ended(const cluster_t *self)
            strcmp(ps_registry_job_state(machine_of(self), self->job), "running") != 0;
 }
 
-static void open_all(cluster_t *self)
+static bool open_all(cluster_t *self)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
 
     cluster_need(ps_registry_plan_job_table(machine_of(self), self->job, self->table, self->now_ms,
                                             &command, NULL) == PSD_OK,
                  "a table of the job");
-    cluster_registry_commit(self, &command);
-
+    if (!cluster_registry_commit(self, &command)) {
+        return false;
+    }
     cluster_need(ps_registry_plan_queue(machine_of(self), self->job, QUEUE, CLUSTER_SLICES,
                                         CLUSTER_EPOCHS, self->now_ms, &command, NULL) == PSD_OK,
                  "a work queue");
-    cluster_registry_commit(self, &command);
+    return cluster_registry_commit(self, &command);
 }
 
 /* A node's answer says that it has every earlier update. */
 static void ask(cluster_t *self, cluster_joining_t *joining, uint32_t job)
 {
-    cluster_need(ps_overseer_ask(self->registry.overseer, CLOCKS, job, "", joining, self->now_ms,
+    cluster_need(ps_overseer_ask(self->registry->overseer, CLOCKS, job, "", joining, self->now_ms,
                                  NULL) == PSD_OK,
                  "memory for a question");
     joining->asked = true;
@@ -180,7 +181,7 @@ static void ask(cluster_t *self, cluster_joining_t *joining, uint32_t job)
 /* A worker that already runs, because its answer was lost, counts as lost first. */
 static void hear_enter(cluster_t *self, const cluster_letter_t *letter)
 {
-    cluster_joining_t *joining = &self->registry.joining[letter->from];
+    cluster_joining_t *joining = &self->registry->joining[letter->from];
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     const ps_join_t join = join_of(self, letter->from);
 
@@ -195,15 +196,16 @@ static void hear_enter(cluster_t *self, const cluster_letter_t *letter)
         return;
     }
     cluster_trace(self, "registry: %s", command.text);
-    cluster_registry_commit(self, &command);
-    open_all(self);
+    if (!cluster_registry_commit(self, &command) || !open_all(self)) {
+        return;
+    }
     *joining = (cluster_joining_t){.number = letter->number};
     ask(self, joining, self->job);
 }
 
-static void agree(cluster_t *self, uint32_t rank)
+static bool agree(cluster_t *self, uint32_t rank)
 {
-    cluster_joining_t *joining = &self->registry.joining[rank];
+    cluster_joining_t *joining = &self->registry->joining[rank];
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     uint32_t ranks[CLUSTER_WORKERS_MAX];
 
@@ -213,17 +215,20 @@ static void agree(cluster_t *self, uint32_t rank)
     if (ps_registry_plan_start(machine_of(self), self->job, rank, ranks, joining->clocks,
                                CLUSTER_WORKERS_MAX, self->now_ms, &command, NULL) != PSD_OK) {
         joining->number = 0; /* it was lost meanwhile */
-        return;
+        return true;
     }
     cluster_trace(self, "registry: %s", command.text);
-    cluster_registry_commit(self, &command);
+    if (!cluster_registry_commit(self, &command)) {
+        return false;
+    }
     joining->started = true;
     ask(self, joining, 0);
+    return true;
 }
 
 static void let_in(cluster_t *self, uint32_t rank)
 {
-    cluster_joining_t *joining = &self->registry.joining[rank];
+    cluster_joining_t *joining = &self->registry->joining[rank];
     const ps_job_t *job = ps_registry_job_by_id(machine_of(self), self->job);
     const ps_worker_t *worker = ps_job_worker(job, rank);
 
@@ -240,7 +245,7 @@ static void let_in(cluster_t *self, uint32_t rank)
 
 /* ---- leave ---- */
 
-static void lose_workers(cluster_t *self)
+static bool lose_workers(cluster_t *self)
 {
     bool more = true;
 
@@ -253,9 +258,12 @@ static void lose_workers(cluster_t *self)
         more = command.kind != 0;
         if (more) {
             cluster_trace(self, "registry: %s", command.text);
-            cluster_registry_commit(self, &command);
+            if (!cluster_registry_commit(self, &command)) {
+                return false;
+            }
         }
     }
+    return true;
 }
 
 /* The greatest clock of each worker that a shard knows. */
@@ -278,13 +286,15 @@ static void take_clocks(cluster_joining_t *joining, const ps_answers_t *answers)
  * part. */
 void cluster_job_decide(cluster_t *self)
 {
-    ps_overseer_t *overseer = self->registry.overseer;
+    ps_overseer_t *overseer = self->registry->overseer;
     ps_question_t *question = NULL;
 
-    lose_workers(self);
+    if (!lose_workers(self)) {
+        return;
+    }
     while ((question = ps_overseer_next_done(overseer)) != NULL) {
         cluster_joining_t *joining = question->context;
-        uint32_t rank = (uint32_t)(joining - self->registry.joining);
+        uint32_t rank = (uint32_t)(joining - self->registry->joining);
         bool all = question->missing[0] == '\0';
 
         take_clocks(joining, &question->answers);
@@ -292,12 +302,12 @@ void cluster_job_decide(cluster_t *self)
         joining->asked = false;
         if (joining->number != 0 && joining->started) {
             let_in(self, rank);
-        } else if (joining->number != 0 && all) {
-            agree(self, rank);
+        } else if (joining->number != 0 && all && !agree(self, rank)) {
+            return;
         }
     }
     for (uint32_t i = 0; i < self->plan.n_clients; i++) {
-        cluster_joining_t *joining = &self->registry.joining[i];
+        cluster_joining_t *joining = &self->registry->joining[i];
 
         if (joining->number != 0 && !joining->asked) {
             ask(self, joining, self->job);
@@ -318,7 +328,9 @@ static void hear_exit(cluster_t *self, const cluster_letter_t *letter)
     }
     if (rc == PSD_OK && command.kind != 0) {
         cluster_trace(self, "registry: %s", command.text);
-        cluster_registry_commit(self, &command);
+        if (!cluster_registry_commit(self, &command)) {
+            return;
+        }
     }
     say(self, letter, rc == PSD_OK ? CLUSTER_EXITED : CLUSTER_LOST);
 }
@@ -347,8 +359,9 @@ static void hear_work(cluster_t *self, const cluster_letter_t *letter)
         rc = ps_registry_plan_work_done(machine_of(self), &asks, self->now_ms, &command, NULL);
     }
     if (rc == PSD_OK) {
-        cluster_registry_commit(self, &command);
-        answer(self, letter, &reply);
+        if (cluster_registry_commit(self, &command)) {
+            answer(self, letter, &reply);
+        }
     } else if (rc == PSD_WORKER_LOST) {
         say(self, letter, CLUSTER_LOST);
     } else {

@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "sim_cluster.h"
+#include "sim_cluster_lead.h"
 #include "wire/messages/message.h"
 
+#define PIECES_MS 60    /* most until a member has a database */
 #define NOTICED_MS 2000 /* until a transport notices that a peer is cut off */
 
 void cluster_event_done(cluster_event_t *event)
@@ -25,7 +26,12 @@ void cluster_event_done(cluster_event_t *event)
 
 static bool is_calm(const cluster_t *self)
 {
-    return self->now_ms >= CLUSTER_CALM_MS;
+    return self->now_ms >= CLUSTER_CALM_MS || self->begins;
+}
+
+static uint64_t travel_ms(cluster_t *self)
+{
+    return 1 + cluster_below(self, self->begins ? 1 : self->plan.delay_ms);
 }
 
 /* ---- messages ---- */
@@ -141,8 +147,7 @@ void cluster_send(cluster_t *self, size_t number, bool to_opener, const ps_messa
     }
     for (uint32_t i = 0; i < n; i++) {
         cluster_event_t *event =
-            cluster_at(self, self->now_ms + 1 + cluster_below(self, self->plan.delay_ms),
-                       CLUSTER_MESSAGE, number);
+            cluster_at(self, self->now_ms + travel_ms(self), CLUSTER_MESSAGE, number);
 
         event->b = to_opener ? 1 : 0;
         note_values(event, self, from, message);
@@ -250,34 +255,108 @@ void cluster_disconnect(cluster_t *self, uint32_t node)
     }
 }
 
+/* ---- members of the registry ---- */
+
+void cluster_send_member(cluster_t *self, uint32_t from, uint32_t to, ps_bytes_t bytes)
+{
+    bool calm = is_calm(self);
+    uint32_t n = !calm && cluster_below(self, 1000) < self->plan.repeat ? 2 : 1;
+
+    if ((!calm && cluster_below(self, 1000) < self->plan.loss) || cluster_is_cut(self, from, to)) {
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        put(&cluster_at(self, self->now_ms + travel_ms(self), CLUSTER_QUORUM, to)->bytes, bytes);
+    }
+}
+
+void cluster_send_database(cluster_t *self, uint32_t from, uint32_t to, const cluster_db_t *db)
+{
+    cluster_event_t *event =
+        cluster_at(self, self->now_ms + 1 + cluster_below(self, PIECES_MS), CLUSTER_DATABASE, to);
+
+    event->b = from;
+    event->epoch = self->members[from].life;
+    put(&event->bytes, (ps_bytes_t){(const uint8_t *)db, sizeof *db});
+}
+
+/* Pieces that are lost are sent again, until the sender gives up. */
+void cluster_take_database(cluster_t *self, const cluster_event_t *event)
+{
+    uint32_t to = (uint32_t)event->a;
+    uint32_t from = (uint32_t)event->b;
+    bool came = !cluster_is_cut(self, from, to) && !cluster_is_cut(self, to, from) &&
+                self->members[from].life == event->epoch;
+    cluster_event_t *sent = NULL;
+
+    if (came) {
+        cluster_db_t db;
+
+        memcpy(&db, event->bytes.data, sizeof db);
+        came = cluster_member_database(self, to, &db);
+    }
+    sent = cluster_at(self, self->now_ms + travel_ms(self), CLUSTER_DATABASE_SENT, from);
+    sent->b = to;
+    sent->incarnation = event->epoch;
+    if (came) {
+        put(&sent->bytes, (ps_bytes_t){event->bytes.data, event->bytes.size});
+    }
+}
+
 /* ---- letters ---- */
 
-static uint32_t place_of(const cluster_letter_t *letter, uint32_t name, bool is_from)
+static uint32_t place_of(const cluster_t *self, const cluster_letter_t *letter, uint32_t name,
+                         bool is_from)
 {
     bool of_client =
         is_from ? cluster_is_of_client(letter->kind) : cluster_is_to_client(letter->kind);
 
+    if (name == CLUSTER_REGISTRY && !of_client && cluster_is_replicated(self)) {
+        return letter->member;
+    }
     return of_client ? CLUSTER_CLIENTS : name;
+}
+
+/* Which member it comes from, or is for. */
+static void address(cluster_t *self, cluster_letter_t *letter)
+{
+    if (letter->to == CLUSTER_REGISTRY) {
+        uint32_t from = cluster_is_of_client(letter->kind) ? CLUSTER_CLIENTS : letter->from;
+
+        letter->member = cluster_lead_belief(self, from);
+        if (letter->kind == CLUSTER_AGENT) {
+            letter->joins = self->registries[letter->member].life;
+        }
+    } else {
+        letter->member = self->registry->at;
+        letter->term = self->registry->term;
+    }
 }
 
 void cluster_post(cluster_t *self, const cluster_letter_t *letter)
 {
     cluster_letter_t *own = ps_alloc(1, sizeof *own);
-    uint32_t from = place_of(letter, letter->from, true);
-    uint32_t to = place_of(letter, letter->to, false);
-    uint64_t *last_ms = &self->last_ms[from][to];
-    uint64_t at_ms = self->now_ms + 1 + cluster_below(self, self->plan.delay_ms);
+    uint64_t at_ms = self->now_ms + travel_ms(self);
     cluster_event_t *event = NULL;
+    uint64_t *last_ms = NULL;
+    uint32_t from = 0;
+    uint32_t to = 0;
 
     cluster_need(own != NULL, "memory for a letter");
     *own = *letter;
-    if (from == CLUSTER_REGISTRY) {
+    if (cluster_is_replicated(self)) {
+        address(self, own);
+    }
+    from = place_of(self, own, own->from, true);
+    to = place_of(self, own, own->to, false);
+    last_ms = &self->last_ms[from][to];
+    if (own->to != CLUSTER_REGISTRY) { /* the registry's */
         at_ms += cluster_lateness(self, to);
     }
     at_ms = at_ms > *last_ms ? at_ms : *last_ms;
     event = cluster_at(self, at_ms, CLUSTER_LETTER, 0);
     event->letter = own;
-    if (cluster_is_cut(self, from, to)) {
+    if (from != to && cluster_is_cut(self, from, to)) {
         lose(event);
         return;
     }
@@ -290,8 +369,8 @@ void cluster_lose_letters(cluster_t *self, uint32_t place)
         cluster_event_t *event = &self->events[i];
 
         if (event->kind == CLUSTER_LETTER &&
-            (place_of(event->letter, event->letter->from, true) == place ||
-             place_of(event->letter, event->letter->to, false) == place)) {
+            (place_of(self, event->letter, event->letter->from, true) == place ||
+             place_of(self, event->letter, event->letter->to, false) == place)) {
             lose(event);
         }
     }

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "protocol/shard/shard_state.h"
-#include "sim_cluster.h"
+#include "sim_cluster_lead.h"
 
 #define BEAT_MS 100
 #define LEASE_MS 300
@@ -113,7 +113,7 @@ static void speak(cluster_t *self, uint32_t number)
                                    .from = number,
                                    .to = CLUSTER_REGISTRY,
                                    .incarnation = node->incarnation,
-                                   .joins = self->registry.life};
+                                   .joins = self->registry->life};
 
         cluster_need(ps_buffer_append(&letter.bytes, bytes.data, bytes.size),
                      "memory for a message");
@@ -278,30 +278,64 @@ static void run(cluster_t *self, uint32_t number)
     speak(self, number);
 }
 
+/* As the daemon does: to the member that leads, as far as is known here. */
+static void follow(cluster_t *self, uint32_t number)
+{
+    cluster_node_t *node = &self->nodes[number];
+    uint32_t member = cluster_lead_belief(self, number);
+
+    if (member != node->moved_to) {
+        cluster_trace(self, "node %u turns to member %u", number, member);
+        node->moved_to = member;
+        ps_agent_move(node->agent, BEAT_MS, self->now_ms);
+    }
+}
+
 void cluster_node_beat(cluster_t *self, uint32_t number)
 {
     const cluster_node_t *node = &self->nodes[number];
 
     if (node->alive) {
+        if (cluster_is_replicated(self)) {
+            follow(self, number);
+        }
         ps_agent_tick(node->agent, self->now_ms);
         run(self, number);
         cluster_at(self, self->now_ms + BEAT_MS, CLUSTER_BEAT_TIME, number)->b = node->incarnation;
     }
 }
 
+/* What an earlier leader says gives the shards nothing to do. */
+static void check_term(cluster_t *self, const cluster_letter_t *letter)
+{
+    cluster_node_t *node = &self->nodes[letter->to];
+    ps_agent_task_t task;
+
+    if (letter->term >= node->term) {
+        node->term = letter->term;
+    } else if (ps_agent_next_task(node->agent, &task)) {
+        cluster_fail(self,
+                     "L4: node %u obeys task %d of term %" PRIu64 ", after one of term %" PRIu64,
+                     letter->to, (int)task.kind, letter->term, node->term);
+    }
+}
+
 void cluster_node_letter(cluster_t *self, const cluster_letter_t *letter)
 {
-    const cluster_node_t *node = &self->nodes[letter->to];
+    cluster_node_t *node = &self->nodes[letter->to];
 
     if (!node->alive || letter->incarnation != node->incarnation) {
         return; /* its connection went with its earlier life */
     }
     if (letter->kind >= CLUSTER_ARM) {
-        cluster_images_letter(self, letter);
+        if (letter->term >= node->term) {
+            cluster_images_letter(self, letter);
+        }
         return;
     }
     ps_agent_take(node->agent, (ps_bytes_t){.data = letter->bytes.data, .size = letter->bytes.size},
                   self->now_ms);
+    check_term(self, letter);
     if (ps_agent_deadline(node->agent) <= self->now_ms) {
         ps_agent_tick(node->agent, self->now_ms);
     }
@@ -388,6 +422,7 @@ void cluster_node_start(cluster_t *self, uint32_t number)
     }
     node->incarnation = 70 + 10 * ++self->n_incarnations + number;
     node->alive = true;
+    node->term = 0;
     node->starts = false;
     node->kept = self->plan.disk;
     cluster_trace(self, "node %u starts as %" PRIu64, number, node->incarnation);
@@ -402,6 +437,9 @@ void cluster_node_start(cluster_t *self, uint32_t number)
     }
     new_agent(self, number);
     self->n_recoveries += node->kept ? 1 : 0;
+    if (cluster_has_member(self, number)) {
+        cluster_member_start(self, number);
+    }
     cluster_at(self, self->now_ms, CLUSTER_BEAT_TIME, number)->b = node->incarnation;
 }
 
@@ -411,6 +449,9 @@ void cluster_node_crash(cluster_t *self, uint32_t number, cluster_loss_t loss)
                                          ", and loses its disk"};
 
     cluster_trace(self, "node %u crashes%s", number, self->plan.disk ? losses[loss] : "");
+    if (cluster_has_member(self, number)) {
+        cluster_member_crash(self, number, loss != CLUSTER_WRITTEN);
+    }
     cluster_disk_crash(self, number, loss);
     cluster_disconnect(self, number);
     if (cluster_below(self, 2) == 0) {

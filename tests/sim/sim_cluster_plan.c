@@ -6,9 +6,13 @@
 
 #include "sim_cluster.h"
 
-#define FAULT_MS 1050 /* no faults before */
-#define DISK_MS 1250  /* nor disk faults: all nodes know the table */
-#define SPAN_MS 2000  /* within which everything starts */
+#define FAULT_MS 1050                      /* no faults before */
+#define DISK_MS 1250                       /* nor disk faults: all nodes know the table */
+#define SPAN_MS 2000                       /* within which everything starts */
+#define MEMBERS UINT64_C(0x6d656d62657273) /* of the choices about members of the registry */
+#ifndef CLUSTER_HAS_QUORUM
+#define CLUSTER_HAS_QUORUM 0 /* built without libraft */
+#endif
 
 static uint64_t below(ps_rng_t *rng, uint64_t bound)
 {
@@ -180,18 +184,37 @@ static void plan_faults(cluster_plan_t *plan, ps_rng_t *rng)
     }
 }
 
-/* A node may seem lost. */
+/* A node may seem lost; with a member of the registry, too. */
 static bool is_rough(const cluster_plan_t *plan)
 {
     for (uint32_t i = 0; i < plan->n_faults; i++) {
         cluster_fault_kind_t kind = plan->faults[i].kind;
 
-        if (kind == CLUSTER_CUT || ((kind == CLUSTER_CRASH || kind == CLUSTER_FREEZE) &&
-                                    plan->faults[i].who != CLUSTER_REGISTRY)) {
+        if (kind == CLUSTER_CUT ||
+            ((kind == CLUSTER_CRASH || kind == CLUSTER_FREEZE) &&
+             (plan->faults[i].who != CLUSTER_REGISTRY || plan->n_members > 0))) {
             return true;
         }
     }
     return false;
+}
+
+/* Of choices that do not change the others. */
+static void plan_members(cluster_plan_t *plan)
+{
+    ps_rng_t rng = {.state = plan->seed ^ MEMBERS};
+
+    if (!CLUSTER_HAS_QUORUM || below(&rng, 2) == 0) {
+        return;
+    }
+    plan->n_members = plan->n_nodes == CLUSTER_NODES_MAX && below(&rng, 2) == 0 ? 5 : 3;
+    plan->cut_every = below(&rng, 2) == 0 ? 3 + (uint32_t)below(&rng, 40) : 0;
+    plan->tears = below(&rng, 3) == 0 ? 1 + (uint32_t)below(&rng, 40) : 0;
+    /* The one that leads falls, half of the time while it is busy. */
+    for (uint64_t n = below(&rng, 3); n > 0 && plan->n_faults < CLUSTER_FAULTS_MAX; n--) {
+        crash(plan, &rng, CLUSTER_REGISTRY, FAULT_MS + below(&rng, SPAN_MS),
+              50 + below(&rng, 1200));
+    }
 }
 
 void cluster_plan_make(uint64_t seed, cluster_plan_t *plan)
@@ -219,6 +242,7 @@ void cluster_plan_make(uint64_t seed, cluster_plan_t *plan)
     plan->disk_ms = 1 + (uint32_t)below(&rng, below(&rng, 3) == 0 ? 60 : 8);
     plan->log_queue_bytes = below(&rng, 3) == 0 ? 3000 : 0;
     plan_faults(plan, &rng);
+    plan_members(plan);
     if (is_rough(plan) && plan->replicas == 1 && !plan->disk) {
         plan->replicas = 2; /* of one copy nothing is promised then */
     }
@@ -285,6 +309,10 @@ void cluster_plan_print(const cluster_plan_t *plan, FILE *to)
                   plan->n_partitions, plan->replicas, plan->n_clients, plan->job ? " of a job" : "",
                   plan->loss, plan->repeat, plan->delay_ms, plan->tail_bytes, plan->flight_bytes,
                   plan->falls);
+    if (plan->n_members > 0) {
+        (void)fprintf(to, "%u members of the registry, tears %u, cut every %u\n", plan->n_members,
+                      plan->tears, plan->cut_every);
+    }
     if (plan->job) {
         (void)fprintf(to, "max_delay %d%s, %u expected\n", plan->max_delay,
                       plan->comes ? ", workers come and go" : "", plan->n_expected);

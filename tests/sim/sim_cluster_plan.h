@@ -59,6 +59,11 @@ typedef struct cluster_plan {
     uint64_t luck; /* the same plan in another weather */
     uint32_t n_nodes;
     uint32_t n_shards[CLUSTER_NODES_MAX];
+    uint32_t n_members; /* of the registry, on the first nodes; 0: it is alone, on a place of its
+                         * own */
+    uint32_t tears;     /* of 1000 flushes of a member, before which its disk stops in the middle
+                         * of an operation */
+    uint32_t cut_every; /* entries, after which a member cuts its log; 0: never */
     uint32_t n_clients;
     uint32_t n_partitions;
     uint32_t replicas;

@@ -6,11 +6,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "sim_cluster.h"
+#include "sim_cluster_lead.h"
 
 #define QUIET_MS 600      /* from the last change to the end … */
 #define LEVEL_MS 5000     /* … while a copy does not know of it */
 #define EVENTS_MAX 400000 /* more than any world needs */
+#define CHOICE_MS 500     /* for members to choose one that leads */
 
 void cluster_stop(const char *what)
 {
@@ -133,20 +134,32 @@ static uint32_t place_of(const cluster_t *self, const cluster_event_t *event)
         return self->conns[event->a].client != CLUSTER_NOBODY ? CLUSTER_CLIENTS
                                                               : self->conns[event->a].from_node;
     case CLUSTER_LETTER:
+        if (event->letter->to == CLUSTER_REGISTRY && cluster_is_replicated(self)) {
+            return event->letter->member;
+        }
         return cluster_is_to_client(event->letter->kind) ? CLUSTER_CLIENTS : event->letter->to;
     case CLUSTER_SHARD_TICK:
     case CLUSTER_BEAT_TIME:
     case CLUSTER_DISK_TURN:
     case CLUSTER_IMAGE_TURN:
         return (uint32_t)event->a;
+    case CLUSTER_QUORUM:
+    case CLUSTER_MEMBER_TICK:
+    case CLUSTER_MEMBER_FLUSH:
+    case CLUSTER_MEMBER_TAKE:
+    case CLUSTER_DATABASE:
+    case CLUSTER_DATABASE_SENT:
+        return (uint32_t)event->a;
     case CLUSTER_REGISTRY_TICK:
+        return cluster_is_replicated(self) ? (uint32_t)event->a : CLUSTER_REGISTRY;
     case CLUSTER_CHECKPOINT:
-        return CLUSTER_REGISTRY;
+        return cluster_is_replicated(self) ? CLUSTER_CLIENTS : CLUSTER_REGISTRY;
     case CLUSTER_CLIENT_TICK:
     case CLUSTER_CLIENT_LINE:
     case CLUSTER_ALIVE_TIME:
     case CLUSTER_ASK_AGAIN:
     case CLUSTER_IDENTITY:
+    case CLUSTER_REQUEST:
     case CLUSTER_FAULTS:
     case CLUSTER_NODE_START:
     default:
@@ -154,16 +167,50 @@ static uint32_t place_of(const cluster_t *self, const cluster_event_t *event)
     }
 }
 
-static void deliver(cluster_t *self, const cluster_letter_t *letter)
+static void deliver(cluster_t *self, cluster_event_t *event)
 {
+    const cluster_letter_t *letter = event->letter;
+    bool to_client = cluster_is_to_client(letter->kind);
+
+    if (letter->from == CLUSTER_REGISTRY && !cluster_is_of_client(letter->kind)) {
+        self->heard_ms[to_client ? CLUSTER_CLIENTS : letter->to] = self->now_ms;
+    }
     if (letter->kind == CLUSTER_ROUTES) {
         cluster_client_letter(self, letter);
-    } else if (cluster_is_to_client(letter->kind)) {
+    } else if (letter->kind == CLUSTER_GRANT) {
+        cluster_request_answer(self, letter);
+    } else if (to_client) {
         cluster_worker_letter(self, letter);
-    } else if (letter->to == CLUSTER_REGISTRY) {
-        cluster_registry_letter(self, letter);
-    } else {
+    } else if (letter->to != CLUSTER_REGISTRY) {
         cluster_node_letter(self, letter);
+    } else if (cluster_lead_takes(self, event)) {
+        cluster_registry_letter(self, letter);
+    }
+}
+
+/* Of a member that lives still. */
+static void handle_member(cluster_t *self, const cluster_event_t *event)
+{
+    uint32_t at = (uint32_t)event->a;
+
+    if (event->kind == CLUSTER_QUORUM) {
+        cluster_member_message(self, at, (ps_bytes_t){event->bytes.data, event->bytes.size});
+    } else if (event->kind == CLUSTER_DATABASE) {
+        cluster_take_database(self, event);
+    } else if (self->members[at].life != event->incarnation || event->incarnation == 0) {
+        return;
+    } else if (event->kind == CLUSTER_MEMBER_TICK) {
+        cluster_member_tick(self, at);
+    } else if (event->kind == CLUSTER_MEMBER_FLUSH) {
+        cluster_member_flushed(self, at);
+    } else if (event->kind == CLUSTER_DATABASE_SENT) {
+        cluster_db_t db;
+
+        memcpy(&db, event->bytes.size > 0 ? event->bytes.data : (const uint8_t *)"",
+               event->bytes.size);
+        cluster_member_sent(self, at, (uint32_t)event->b, event->bytes.size > 0 ? &db : NULL);
+    } else {
+        cluster_member_take(self, at);
     }
 }
 
@@ -182,14 +229,27 @@ static void gone(cluster_t *self, const cluster_event_t *event)
     }
 }
 
+/* Of a node that lives still. */
+static void handle_turn(cluster_t *self, const cluster_event_t *event)
+{
+    if (self->nodes[event->a].incarnation != event->incarnation) {
+        return;
+    }
+    if (event->kind == CLUSTER_DISK_TURN) {
+        cluster_disk_turn(self, (uint32_t)event->a, (uint32_t)event->b);
+    } else {
+        cluster_images_turn(self, (uint32_t)event->a, (uint32_t)event->b);
+    }
+}
+
 static void handle(cluster_t *self, cluster_event_t *event)
 {
-    switch (event->kind) {
+    switch ((int)event->kind) {
     case CLUSTER_MESSAGE:
         cluster_arrive(self, event);
         break;
     case CLUSTER_LETTER:
-        deliver(self, event->letter);
+        deliver(self, event);
         break;
     case CLUSTER_SHARD_TICK:
         cluster_node_tick(self, (uint32_t)event->a, (uint32_t)event->b);
@@ -210,7 +270,12 @@ static void handle(cluster_t *self, cluster_event_t *event)
         cluster_client_identity(self, (uint32_t)event->a);
         break;
     case CLUSTER_REGISTRY_TICK:
-        cluster_registry_tick(self);
+        if (cluster_lead_takes(self, event)) {
+            cluster_registry_tick(self);
+        }
+        break;
+    case CLUSTER_REQUEST:
+        cluster_request_time(self);
         break;
     case CLUSTER_BEAT_TIME:
         if (self->nodes[event->a].incarnation == event->b) {
@@ -223,18 +288,14 @@ static void handle(cluster_t *self, cluster_event_t *event)
     case CLUSTER_FAULTS:
         cluster_faults(self);
         break;
-    case CLUSTER_DISK_TURN:
-        if (self->nodes[event->a].incarnation == event->incarnation) {
-            cluster_disk_turn(self, (uint32_t)event->a, (uint32_t)event->b);
-        }
-        break;
     case CLUSTER_CHECKPOINT:
-        cluster_checkpoint_time(self);
-        break;
-    case CLUSTER_IMAGE_TURN:
-        if (self->nodes[event->a].incarnation == event->incarnation) {
-            cluster_images_turn(self, (uint32_t)event->a, (uint32_t)event->b);
+        if (cluster_lead_takes(self, event)) {
+            cluster_checkpoint_time(self);
         }
+        break;
+    case CLUSTER_DISK_TURN:
+    case CLUSTER_IMAGE_TURN:
+        handle_turn(self, event);
         break;
     case CLUSTER_NODE_START:
         if (self->nodes[event->a].starts) {
@@ -242,19 +303,45 @@ static void handle(cluster_t *self, cluster_event_t *event)
         }
         break;
     default:
-        cluster_stop("a known event");
+        handle_member(self, event);
     }
 }
 
 /* ---- start and end ---- */
 
+/* One leads, and all nodes know what there is. */
+static bool is_ready(const cluster_t *self)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < self->plan.n_nodes; i++) {
+        n += self->nodes[i].alive ? 1 : 0;
+    }
+    return self->registry->machine != NULL && !self->registry->waits &&
+           ps_overseer_n_nodes(self->registry->overseer) == n && cluster_registry_is_settled(self);
+}
+
+/* Its members choose one that leads, before anything goes wrong. */
+static void choose_leader(cluster_t *self)
+{
+    while (!is_ready(self) && cluster_step(self)) {
+        cluster_registry_newest(self);
+    }
+    self->begins = false;
+    cluster_at(self, self->now_ms, CLUSTER_REQUEST, 0);
+}
+
 static void start(cluster_t *self)
 {
-    self->now_ms = CLUSTER_START_MS;
+    self->now_ms = CLUSTER_START_MS - (cluster_is_replicated(self) ? CHOICE_MS : 0);
     if (self->trace != NULL) {
         cluster_plan_print(&self->plan, self->trace);
     }
+    self->begins = cluster_is_replicated(self);
     cluster_registry_begin(self);
+    if (cluster_is_replicated(self)) {
+        choose_leader(self);
+    }
     cluster_faults_start(self);
     cluster_checkpoint_start(self);
     cluster_clients_start(self);
@@ -271,6 +358,7 @@ static void done(cluster_t *self)
     self->conns = NULL;
     cluster_nodes_done(self);
     cluster_registry_done(self);
+    cluster_members_done(self);
     cluster_clients_done(self);
 }
 
@@ -310,7 +398,7 @@ static bool is_over(cluster_t *self)
         self->reading = true;
         cluster_client_start(self, self->plan.n_clients);
     }
-    if (!self->clients[self->plan.n_clients].finished) {
+    if (!self->clients[self->plan.n_clients].finished || !cluster_members_are_level(self)) {
         return false;
     }
     return self->now_ms >=
@@ -337,36 +425,66 @@ static void say_what_waits(cluster_t *self)
     }
     cluster_fail(self, "A4: not at its end%s%s", is_whole(self) ? "" : ", copies are missing",
                  text);
+    if (!cluster_members_are_level(self)) {
+        cluster_trace(self, "members of the registry are late");
+    }
+}
+
+/* When it can happen; now_ms: now. */
+static uint64_t possible_ms(const cluster_t *self, const cluster_event_t *event)
+{
+    uint64_t frozen_ms = cluster_frozen(self, place_of(self, event));
+    bool is_of_member = event->kind == CLUSTER_QUORUM || event->kind == CLUSTER_MEMBER_TICK ||
+                        event->kind == CLUSTER_DATABASE || event->kind == CLUSTER_DATABASE_SENT;
+    uint64_t busy_ms = is_of_member ? cluster_member_busy(self, (uint32_t)event->a) : 0;
+
+    if (frozen_ms != 0) {
+        return frozen_ms;
+    }
+    return busy_ms == 0 || busy_ms > self->now_ms ? busy_ms : self->now_ms + 1;
+}
+
+void cluster_put(cluster_t *self, cluster_event_t *event, uint64_t at_ms)
+{
+    event->at_ms = at_ms;
+    (void)put(self, event);
+}
+
+bool cluster_step(cluster_t *self)
+{
+    cluster_event_t event;
+    uint64_t at_ms = 0;
+
+    if (!next_event(self, &event)) {
+        cluster_fail(self, "nothing happens any more");
+        return false;
+    }
+    self->now_ms = event.at_ms;
+    at_ms = possible_ms(self, &event);
+    if (at_ms != 0) {
+        cluster_put(self, &event, at_ms);
+        return true;
+    }
+    cluster_registry_newest(self);
+    handle(self, &event);
+    cluster_registry_newest(self);
+    cluster_event_done(&event);
+    if (++self->n_handled > EVENTS_MAX || self->now_ms > CLUSTER_END_MS) {
+        say_what_waits(self);
+    }
+    return !self->failed;
 }
 
 const char *cluster_run(const cluster_plan_t *plan, FILE *trace, cluster_t *self)
 {
-    cluster_event_t event;
-
     memset(self, 0, sizeof *self);
     self->plan = *plan;
     self->rng.state = ~plan->seed + (plan->luck << 32);
     self->trace = trace;
+    self->registry = &self->registries[0];
     start(self);
-    while (!is_over(self)) {
-        uint64_t frozen_ms = 0;
-
-        if (!next_event(self, &event)) {
-            cluster_fail(self, "nothing happens any more");
-            break;
-        }
-        self->now_ms = event.at_ms;
-        frozen_ms = cluster_frozen(self, place_of(self, &event));
-        if (frozen_ms != 0) {
-            event.at_ms = frozen_ms;
-            (void)put(self, &event);
-            continue;
-        }
-        handle(self, &event);
-        cluster_event_done(&event);
-        if (++self->n_handled > EVENTS_MAX || self->now_ms > CLUSTER_END_MS) {
-            say_what_waits(self);
-        }
+    while (!is_over(self) && cluster_step(self)) {
+        /* the world goes on */
     }
     if (!self->failed) {
         cluster_check_copies(self);

@@ -79,6 +79,7 @@ static void make_smallest(shrink_t *self)
     while (smaller) {
         smaller = drop_faults(self);
         smaller = lower(self, offsetof(cluster_plan_t, falls), 0) || smaller;
+        smaller = lower(self, offsetof(cluster_plan_t, tears), 0) || smaller;
         smaller = lower(self, offsetof(cluster_plan_t, loss), 0) || smaller;
         smaller = lower(self, offsetof(cluster_plan_t, repeat), 0) || smaller;
         smaller = lower(self, offsetof(cluster_plan_t, n_clients), 1) || smaller;
@@ -109,18 +110,69 @@ static void show(cluster_t *world, const cluster_plan_t *plan)
     (void)printf("seed %" PRIu64 ", made smaller: %s\n", plan->seed, world->violation);
 }
 
+typedef struct sums {
+    uint64_t n_answers;
+    uint64_t n_fences;
+    uint64_t n_events;
+    uint64_t n_joins;
+    uint64_t n_lost;
+    uint64_t n_epochs;
+    uint64_t n_checkpoints;
+    uint64_t n_exact;
+    uint64_t n_under_way;
+    uint64_t n_leads;
+    uint64_t n_requests;
+    uint64_t n_installs;
+    uint64_t n_falls;
+    uint64_t n_unknown;
+} sums_t;
+
+static void add(sums_t *self, const cluster_t *world)
+{
+    self->n_answers += world->n_answers;
+    self->n_fences += world->n_fences;
+    self->n_events += world->n_handled;
+    self->n_joins += world->facts.n_joins;
+    self->n_lost += world->facts.n_lost;
+    self->n_epochs += world->facts.epoch > 0 ? world->facts.epoch - 1 : 0;
+    self->n_checkpoints += world->checkpoint.n_whole;
+    self->n_exact += world->checkpoint.n_exact;
+    self->n_under_way += world->n_under_way;
+    self->n_leads += world->story.n_leads;
+    self->n_requests += world->story.request > 0 ? world->story.request - 1 : 0;
+    self->n_installs += world->story.n_installs;
+    self->n_falls += world->story.n_falls;
+    self->n_unknown += world->story.n_lost;
+}
+
+static void print_sums(const sums_t *self, uint64_t first, uint64_t n)
+{
+    (void)printf("%" PRIu64 " seeds from %" PRIu64 ": clean; %" PRIu64 " events, %" PRIu64
+                 " answers, %" PRIu64 " fences, %" PRIu64 " joins, %" PRIu64
+                 " workers lost, %" PRIu64 " epochs, %" PRIu64 " checkpoints, %" PRIu64
+                 " exact, %" PRIu64 " repeated while their values came\n",
+                 n, first, self->n_events, self->n_answers, self->n_fences, self->n_joins,
+                 self->n_lost, self->n_epochs, self->n_checkpoints, self->n_exact,
+                 self->n_under_way);
+    (void)printf("registries: %" PRIu64 " leads, %" PRIu64 " requests, %" PRIu64
+                 " installs, %" PRIu64 " torn disks, %" PRIu64 " unknown outcomes\n",
+                 self->n_leads, self->n_requests, self->n_installs, self->n_falls, self->n_unknown);
+}
+
+/* Enough of everything happened. */
+static bool proves(const sums_t *self, uint64_t n)
+{
+    return self->n_fences >= n / 4 && self->n_answers >= 10 * n && self->n_checkpoints >= n &&
+           self->n_exact >= n / 10 && self->n_under_way >= n / 10 &&
+           (self->n_leads == 0 /* built without libraft */ ||
+            (self->n_leads >= n / 2 && self->n_requests >= 2 * n && self->n_installs >= n / 50 &&
+             self->n_unknown >= n / 50));
+}
+
 uint64_t cluster_search(uint64_t first, uint64_t n, bool verbose)
 {
     cluster_t *world = ps_alloc(1, sizeof *world);
-    uint64_t n_answers = 0;
-    uint64_t n_fences = 0;
-    uint64_t n_events = 0;
-    uint64_t n_joins = 0;
-    uint64_t n_lost = 0;
-    uint64_t n_epochs = 0;
-    uint64_t n_checkpoints = 0;
-    uint64_t n_exact = 0;
-    uint64_t n_under_way = 0;
+    sums_t sums = {0};
     uint64_t found = UINT64_MAX;
 
     cluster_need(world != NULL, "memory for a world");
@@ -132,29 +184,15 @@ uint64_t cluster_search(uint64_t first, uint64_t n, bool verbose)
             found = seed;
             show(world, &plan);
         }
-        n_answers += world->n_answers;
-        n_fences += world->n_fences;
-        n_events += world->n_handled;
-        n_joins += world->facts.n_joins;
-        n_lost += world->facts.n_lost;
-        n_epochs += world->facts.epoch > 0 ? world->facts.epoch - 1 : 0;
-        n_checkpoints += world->checkpoint.n_whole;
-        n_exact += world->checkpoint.n_exact;
-        n_under_way += world->n_under_way;
+        add(&sums, world);
     }
     ps_free(world);
     if (found != UINT64_MAX) {
         return found;
     }
-    (void)printf("%" PRIu64 " seeds from %" PRIu64 ": clean; %" PRIu64 " events, %" PRIu64
-                 " answers, %" PRIu64 " fences, %" PRIu64 " joins, %" PRIu64
-                 " workers lost, %" PRIu64 " epochs, %" PRIu64 " checkpoints, %" PRIu64
-                 " exact, %" PRIu64 " repeated while their values came\n",
-                 n, first, n_events, n_answers, n_fences, n_joins, n_lost, n_epochs, n_checkpoints,
-                 n_exact, n_under_way);
-    if (n >= SEEDS_MANY && (n_fences < n / 4 || n_answers < 10 * n || n_checkpoints < n ||
-                            n_exact < n / 10 || n_under_way < n / 10)) {
-        (void)printf("so few fences, answers and checkpoints prove nothing\n");
+    print_sums(&sums, first, n);
+    if (n >= SEEDS_MANY && !proves(&sums, n)) {
+        (void)printf("so few fences, answers, checkpoints and leads prove nothing\n");
         return first;
     }
     return found;
