@@ -21,7 +21,7 @@ _pscli() {
     done
     case $noun in
     "") words=" cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help version" ;;
-    cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore registry" ;;
+    cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore registry rebuild" ;;
     node) [ -z "$verb" ] && words=" list inspect drain remove promote demote" ;;
     table) [ -z "$verb" ] && words=" create list inspect drop ack export import" ;;
     checkpoint) [ -z "$verb" ] && words=" create list inspect verify restore resume drop" ;;
@@ -41,7 +41,7 @@ _pscli() {
     version) rest=$verb; verb="" ;;
     esac
     case "$noun${verb:+ $verb}" in
-    "cluster registry") words=" list add remove transfer inspect single" ;;
+    "cluster registry") words=" list add remove transfer inspect single unknown accept discard" ;;
     "cluster status")
         ;;
     "cluster events")
@@ -141,6 +141,20 @@ _pscli() {
     "why")
         [ -z "$rest$value" ] && [[ $current != -* ]] &&
             words=$(pscli job list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "cluster registry unknown")
+        ;;
+    "cluster registry accept")
+        flags+=" --all --accept-loss"
+        case $previous in
+        esac
+        ;;
+    "cluster registry discard")
+        ;;
+    "cluster rebuild")
+        flags+=" --from-nodes --accept-loss"
+        case $previous in
+        esac
         ;;
     "table create")
         flags+=" --rows --cols --type --row-format --keys --updater --init --seed --partitions --partition-by --replicas --ack --filter --allow-nonfinite --versions"

@@ -14,7 +14,7 @@ _pscli() {
     flags=( --endpoint --context --output --timeout --wait --watch --yes --dry-run --quiet --verbose --big-as-text --no-color --help --version)
     case $noun in
     '') words_=( cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help version) ;;
-    cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore registry) ;;
+    cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore registry rebuild) ;;
     node) [[ -z $verb ]] && words_=( list inspect drain remove promote demote) ;;
     table) [[ -z $verb ]] && words_=( create list inspect drop ack export import) ;;
     checkpoint) [[ -z $verb ]] && words_=( create list inspect verify restore resume drop) ;;
@@ -34,7 +34,7 @@ _pscli() {
     version) verb="" ;;
     esac
     case "$noun${verb:+ $verb}" in
-    'cluster registry') words_=( list add remove transfer inspect single) ;;
+    'cluster registry') words_=( list add remove transfer inspect single unknown accept discard) ;;
     'cluster status') flags+=() ;;
     'cluster events') flags+=( --last) ;;
     'cluster rebalance') flags+=() ;;
@@ -60,6 +60,10 @@ _pscli() {
     'clock list') flags+=() ;;
     'clock inspect') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
     'why') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
+    'cluster registry unknown') flags+=() ;;
+    'cluster registry accept') flags+=( --all --accept-loss) ;;
+    'cluster registry discard') flags+=() ;;
+    'cluster rebuild') flags+=( --from-nodes --accept-loss) ;;
     'table create') flags+=( --rows --cols --type --row-format --keys --updater --init --seed --partitions --partition-by --replicas --ack --filter --allow-nonfinite --versions) ;;
     'table list') flags+=() ;;
     'table inspect') flags+=(); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
