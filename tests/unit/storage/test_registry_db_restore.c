@@ -62,14 +62,20 @@ static psd_status_t join(ps_registry_db_t *db, ps_registry_t *registry, uint32_t
     return fixture_do(registry, rc, &command, 1000, store_in, db, err);
 }
 
+static bool has_silent(const ps_registry_t *registry, uint64_t now_ms)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+
+    cr_assert_eq(ps_registry_plan_silent(registry, now_ms, 1, &command, err), PSD_OK);
+    return command.kind != 0;
+}
+
 Test(registry_db_restore, a_job_goes_on_at_its_clock_with_what_was_not_done)
 {
     PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
     PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = load_db(db);
     ps_command_t command = {0};
     ps_queue_info_t info = {0};
-    uint32_t id = 0;
-    uint32_t worker = 0;
     psd_status_t rc = PSD_OK;
 
     make_cluster(db, registry, "w");
@@ -83,13 +89,12 @@ Test(registry_db_restore, a_job_goes_on_at_its_clock_with_what_was_not_done)
     cr_assert_eq(info.n_done, 3);
     cr_assert(ps_registry_slice_is_done(registry, 1, 0, 4));
     cr_assert_not(ps_registry_slice_is_done(registry, 1, 0, 2));
-    cr_assert_not(ps_registry_overdue(registry, UINT64_MAX - 1, &id, &worker),
-                  "it waits for its first worker");
+    cr_assert_not(has_silent(registry, UINT64_MAX - 1), "it waits for its first worker");
     cr_assert_eq(plan_resume(registry, &command), PSD_BUSY, "it runs");
     cr_assert_eq(join(db, registry, 1), PSD_OK, "%s", psd_error_text(err));
     cr_assert_eq(ps_registry_job(registry, "lr")->workers[1].start, 9);
-    cr_assert_not(ps_registry_overdue(registry, 1000 + FIXTURE_LOST_AFTER_MS - 1, &id, &worker));
-    cr_assert(ps_registry_overdue(registry, 1000 + FIXTURE_JOIN_WITHIN_MS, &id, &worker),
+    cr_assert_not(has_silent(registry, 1000 + FIXTURE_LOST_AFTER_MS - 1));
+    cr_assert(has_silent(registry, 1000 + FIXTURE_JOIN_WITHIN_MS),
               "the other one is waited for from then on");
     cr_assert_eq(join(db, registry, 0), PSD_OK, "%s", psd_error_text(err));
     cr_assert_eq(ps_registry_job(registry, "lr")->workers[0].start, 9);
