@@ -20,6 +20,7 @@ ps_replica_net_t ps_server_net(ps_server_t *self)
                               .run_dir = self->run_dir,
                               .cluster = self->cluster,
                               .incarnation = self->incarnation,
+                              .secret = *ps_member_secret(self->member),
                               .socket = ps_server_socket_args(self),
                               .turns = self->turns};
 }

@@ -172,6 +172,7 @@ static psd_status_t send_invite(ps_control_t *self, const ps_members_view_t *vie
     }
     if (rc == PSD_OK) {
         invite.token = self->tending.token;
+        invite.proof = *ps_quorum_thread_key(ps_replica_thread(self->is.replica));
         (void)snprintf(invite.node.name, sizeof invite.node.name, "%s", self->is.node);
         (void)snprintf(invite.node.control, sizeof invite.node.control, "%s",
                        ps_quorum_thread_endpoint(ps_replica_thread(self->is.replica)));
@@ -223,7 +224,7 @@ static psd_status_t add(ps_control_t *self, const ps_members_view_t *view, psd_e
     }
     rc = ps_quorum_thread_change(thread, PS_QUORUM_ADD, now->stranger.id, node->name, err);
     if (rc == PSD_OK) {
-        ps_quorum_thread_meet(thread, now->stranger.id, node->control, now->endpoint);
+        ps_quorum_thread_meet(thread, now->stranger.id, node->name, node->control, now->endpoint);
     }
     return rc;
 }

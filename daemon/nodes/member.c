@@ -318,6 +318,11 @@ void *ps_member_handle(ps_member_t *self)
     return self->link == NULL ? NULL : ps_socket_handle(self->link);
 }
 
+const ps_id_t *ps_member_secret(const ps_member_t *self)
+{
+    return &self->secret;
+}
+
 const char *ps_member_registry(const ps_member_t *self)
 {
     return self->registry;

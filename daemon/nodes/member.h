@@ -97,6 +97,8 @@ void ps_member_take(ps_member_t *self, ps_bytes_t bytes);
 /* The ZeroMQ socket of the link, for zloop; ps_member_receive then. NULL without
  * a link. */
 void *ps_member_handle(ps_member_t *self);
+/* What only this node and the registry know. Borrowed. */
+const ps_id_t *ps_member_secret(const ps_member_t *self);
 /* "tcp://…" of the registry. */
 const char *ps_member_registry(const ps_member_t *self);
 /* The nodes that have the registry, as it said last. Borrowed until the next call.

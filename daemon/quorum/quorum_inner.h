@@ -8,14 +8,21 @@
 #include "daemon/quorum/quorum_thread.h"
 #include "transport/threads/clock.h"
 
+#define WAITS_MAX 64 /* links beyond are looked at when something else ends a wait */
+
 typedef struct ps_member_peer {
     uint64_t member;
+    char node[PS_NAME_MAX + 1];
     char control[PS_ENDPOINT_MAX + 1];  /* of its node; "": unknown */
     char endpoint[PS_ENDPOINT_MAX + 1]; /* its own; "": unknown */
     bool moved;                         /* one of them is new */
     ps_socket_t *door;                  /* owned by the thread; to its control port */
     ps_socket_t *link;                  /* … to its own */
-    uint64_t hello_ms;                  /* when the last was said */
+    ps_caller_t caller;                 /* what both proved on the link */
+    uint64_t greeted_ms;                /* when that began last */
+    uint64_t n_refused;                 /* answers there without the right proof */
+    uint64_t life;                      /* of which it said last where it listens */
+    uint64_t hello_ms;                  /* when this one said that last */
     uint64_t said_ms;                   /* when it last said one; 0: never */
     uint64_t stray_ms;                  /* since when it is no member; 0: it is one */
 } ps_member_peer_t;
@@ -54,6 +61,7 @@ struct ps_quorum_thread {
     /* shared */
     bool stopping;
     ps_quorum_t *quorum;     /* owned */
+    ps_guard_t *guard;       /* owned; of the port */
     ps_member_peer_t *peers; /* owned */
     size_t n_peers;
     size_t peers_capacity;
@@ -73,8 +81,10 @@ struct ps_quorum_thread {
     psd_status_t status;
     char text[300];
     /* the thread's own */
-    ps_registry_log_t *log; /* owned */
-    ps_socket_t *port;      /* owned */
+    ps_registry_log_t *log;        /* owned */
+    ps_socket_t *port;             /* owned */
+    ps_socket_t *waits[WAITS_MAX]; /* port and links, of the next wait */
+    bool ready[WAITS_MAX];
     ps_socket_args_t socket;
     char endpoint[PS_ENDPOINT_MAX + 1]; /* of the port, as others reach it */
     char node[PS_NAME_MAX + 1];
@@ -84,6 +94,7 @@ struct ps_quorum_thread {
     ps_turns_t *turns;
     psd_error_t *err; /* owned */
     uint64_t member;
+    uint64_t life;
     ps_id_t cluster;
     uint64_t incarnation;
 };
@@ -95,6 +106,22 @@ void ps_quorum_unlock(ps_quorum_thread_t *self);
 ps_member_peer_t *ps_quorum_find_peer(const ps_quorum_thread_t *self, uint64_t member);
 /* Why the log cannot be written; logs it once. */
 void ps_quorum_break(ps_quorum_thread_t *self, psd_status_t rc);
+
+/* ---- quorum_links.c: connections to other members, and from them ---- */
+
+/* Begins, or begins again, what both ends of the link to it prove; says where this
+ * member listens to one that is not heard. */
+void ps_quorum_greet(ps_quorum_thread_t *self, ps_member_peer_t *peer, uint64_t now_ms);
+/* Takes in what the other ends of all links say. */
+void ps_quorum_receive_links(ps_quorum_thread_t *self);
+/* Sends a message, once both have proved who they are. */
+void ps_quorum_send_sealed(ps_member_peer_t *peer, ps_bytes_t bytes);
+/* Something came to the port. A message of a member that has proved itself is in
+ * ret_word; false: it is none. */
+PSD_MUST_CHECK bool ps_quorum_admit(ps_quorum_thread_t *self, uint64_t conn, ps_bytes_t bytes,
+                                    ps_guard_word_t *ret_word);
+/* The sockets that the thread waits for: as many as it returns, in self->waits. */
+size_t ps_quorum_gather_waits(ps_quorum_thread_t *self);
 
 /* quorum_turn.c: the thread; argument: a ps_quorum_thread_t. */
 void *ps_quorum_run(void *argument);

@@ -50,7 +50,7 @@ static psd_status_t end_install(ps_registry_log_t *log, const ps_quorum_snapshot
 }
 
 psd_status_t ps_quorum_start(ps_registry_log_t *log, const ps_quorum_args_t *args,
-                             ps_quorum_t **ret_quorum, psd_error_t *err)
+                             ps_quorum_t **ret_quorum, uint64_t *ret_life, psd_error_t *err)
 {
     PSD_AUTO(entries_done) entries_t entries = {0};
     ps_quorum_args_t own = *args;
@@ -69,6 +69,7 @@ psd_status_t ps_quorum_start(ps_registry_log_t *log, const ps_quorum_args_t *arg
     }
     own.entries = entries.at;
     own.n_entries = entries.n;
+    *ret_life = own.life;
     return rc == PSD_OK ? ps_quorum_new(&own, ret_quorum, err) : rc;
 }
 

@@ -21,11 +21,13 @@
  *
  * args  in  life, term, vote, first, entries, member and lineage are the log's,
  *           and are not read
+ * life  out which start of the member this is: higher than all before
  *
  * Errors: those of the log, and of ps_quorum_new.
  */
 PSD_MUST_CHECK psd_status_t ps_quorum_start(ps_registry_log_t *log, const ps_quorum_args_t *args,
-                                            ps_quorum_t **ret_quorum, psd_error_t *err);
+                                            ps_quorum_t **ret_quorum, uint64_t *ret_life,
+                                            psd_error_t *err);
 /* Appends what the machine has and the log has not. Errors: those of
  * ps_registry_log_append; after PSD_LIMIT it may be called again. */
 PSD_MUST_CHECK psd_status_t ps_quorum_log_rest(ps_registry_log_t *log, const ps_quorum_t *quorum,

@@ -18,6 +18,7 @@
 #define ORDER_MS 1000 /* for the thread to come to an order */
 #define MESSAGE_BYTES ((size_t)1 << 20)
 #define SEGMENT_BYTES (UINT64_C(8) << 20)
+#define PEERS_MAX (2 * PS_QUORUM_MEMBERS_MAX) /* that made themselves known */
 
 void ps_quorum_ring(int fd)
 {
@@ -75,7 +76,7 @@ static psd_status_t new_quorum(ps_quorum_thread_t *self, const ps_quorum_thread_
                                .snapshot = args->snapshot};
     psd_status_t rc = ps_random(&quorum.seed, sizeof quorum.seed, err);
 
-    return rc == PSD_OK ? ps_quorum_start(self->log, &quorum, &self->quorum, err) : rc;
+    return rc == PSD_OK ? ps_quorum_start(self->log, &quorum, &self->quorum, &self->life, err) : rc;
 }
 
 /* What it says to members that do not know where it listens. */
@@ -83,11 +84,29 @@ static bool make_hello(ps_quorum_thread_t *self, const ps_id_t *token)
 {
     ps_node_message_t hello = ps_quorum_new_message(self, PS_NODE_MEMBER);
 
+    hello.serial = self->life;
     hello.token = *token;
     memcpy(hello.node.name, self->node, sizeof hello.node.name);
     memcpy(hello.node.control, self->endpoint, sizeof hello.node.control);
+    ps_proof_place(ps_quorum_thread_key(self), &self->cluster, self->member, self->life, self->node,
+                   self->endpoint, &hello.proof);
     ps_buffer_done(&self->hello);
     return ps_node_message_encode(&hello, &self->hello);
+}
+
+static psd_status_t new_guard(ps_quorum_thread_t *self, const ps_quorum_thread_args_t *args,
+                              psd_error_t *err)
+{
+    ps_speaker_t own = {.cluster = args->cluster,
+                        .lineage = ps_registry_log_lineage(self->log),
+                        .member = self->member};
+    ps_id_t seed;
+    psd_status_t rc = ps_random(&seed, sizeof seed, err);
+
+    (void)snprintf(own.node, sizeof own.node, "%s", args->node);
+    (void)snprintf(own.build, sizeof own.build, "%s", PSD_RELEASE);
+    ps_proof_key(&args->secret, &args->cluster, args->node, &own.key);
+    return rc == PSD_OK ? ps_guard_new(&own, &seed, &self->guard, err) : rc;
 }
 
 static psd_status_t open_port(ps_quorum_thread_t *self, const ps_quorum_thread_args_t *args,
@@ -134,6 +153,9 @@ static psd_status_t open_all(ps_quorum_thread_t *self, const ps_quorum_thread_ar
         rc = new_quorum(self, args, err);
     }
     if (rc == PSD_OK) {
+        rc = new_guard(self, args, err);
+    }
+    if (rc == PSD_OK) {
         rc = open_port(self, args, err);
     }
     return rc;
@@ -143,6 +165,7 @@ static void destroy(ps_quorum_thread_t *self)
 {
     ps_socket_close(&self->port);
     ps_quorum_destroy(&self->quorum);
+    ps_guard_destroy(&self->guard);
     ps_registry_log_close(&self->log);
     ps_buffer_done(&self->sending.bytes);
     ps_buffer_done(&self->coming);
@@ -226,31 +249,95 @@ const char *ps_quorum_thread_endpoint(const ps_quorum_thread_t *self)
     return self->endpoint;
 }
 
-void ps_quorum_thread_meet(ps_quorum_thread_t *self, uint64_t member, const char *control,
-                           const char *endpoint)
+const ps_id_t *ps_quorum_thread_key(const ps_quorum_thread_t *self)
 {
-    ps_member_peer_t *peer = NULL;
+    return &ps_guard_own(self->guard)->key;
+}
+
+void ps_quorum_thread_trust(ps_quorum_thread_t *self, const ps_trust_t *nodes, size_t n)
+{
+    ps_quorum_lock(self);
+    if (!ps_guard_trust(self->guard, nodes, n)) {
+        ps_log(PS_LOG_WARN, "members_not_known", "nodes=%zu reason=\"no memory\"", n);
+    }
+    ps_quorum_unlock(self);
+    ps_quorum_ring(self->wake_fd);
+}
+
+/* With the lock. NULL: no memory, or it would be this member. */
+static ps_member_peer_t *meet(ps_quorum_thread_t *self, uint64_t member, const char *node)
+{
+    ps_member_peer_t *peer = ps_quorum_find_peer(self, member);
 
     if (member == self->member) {
-        return;
+        return NULL;
     }
-    ps_quorum_lock(self);
-    peer = ps_quorum_find_peer(self, member);
     if (peer == NULL &&
         ps_grow(&self->peers, &self->peers_capacity, self->n_peers + 1, sizeof *self->peers)) {
         peer = &self->peers[self->n_peers++];
         *peer = (ps_member_peer_t){.member = member};
+        (void)snprintf(peer->node, sizeof peer->node, "%s", node);
     }
     if (self->stranger.member == member) {
         self->stranger = (ps_node_message_t){.member = 0};
     }
-    if (peer != NULL && control[0] != '\0' && strcmp(peer->control, control) != 0) {
-        (void)snprintf(peer->control, sizeof peer->control, "%s", control);
+    return peer;
+}
+
+/* Where it listens now. */
+static void move(ps_member_peer_t *peer, char at[PS_ENDPOINT_MAX + 1], const char *endpoint)
+{
+    if (endpoint[0] != '\0' && strcmp(at, endpoint) != 0) {
+        (void)snprintf(at, PS_ENDPOINT_MAX + 1, "%s", endpoint);
         peer->moved = true;
     }
-    if (peer != NULL && endpoint[0] != '\0' && strcmp(peer->endpoint, endpoint) != 0) {
-        (void)snprintf(peer->endpoint, sizeof peer->endpoint, "%s", endpoint);
-        peer->moved = true;
+}
+
+void ps_quorum_thread_meet(ps_quorum_thread_t *self, uint64_t member, const char *node,
+                           const char *control, const char *endpoint)
+{
+    ps_member_peer_t *peer = NULL;
+
+    ps_quorum_lock(self);
+    peer = meet(self, member, node);
+    if (peer != NULL) {
+        move(peer, peer->control, control);
+        move(peer, peer->endpoint, endpoint);
+    }
+    ps_quorum_unlock(self);
+    ps_quorum_ring(self->wake_fd);
+}
+
+/* It is of the member that it names, and no older than what is known. */
+static bool is_right(const ps_quorum_thread_t *self, const ps_node_message_t *message)
+{
+    const ps_id_t *key = ps_guard_key(self->guard, message->node.name);
+    const ps_member_peer_t *peer = ps_quorum_find_peer(self, message->member);
+    ps_id_t proof;
+
+    if (key == NULL || message->member == 0 || message->member > PS_QUORUM_MEMBER_MAX ||
+        !ps_id_equal(&message->cluster, &self->cluster)) {
+        return false;
+    }
+    ps_proof_place(key, &self->cluster, message->member, message->serial, message->node.name,
+                   message->node.control, &proof);
+    return ps_proof_equal(&proof, &message->proof) &&
+           (peer == NULL
+                ? self->n_peers < PEERS_MAX
+                : strcmp(peer->node, message->node.name) == 0 && message->serial >= peer->life);
+}
+
+void ps_quorum_thread_hear(ps_quorum_thread_t *self, const ps_node_message_t *message)
+{
+    ps_member_peer_t *peer = NULL;
+
+    ps_quorum_lock(self);
+    if (is_right(self, message)) {
+        peer = meet(self, message->member, message->node.name);
+    }
+    if (peer != NULL) {
+        peer->life = message->serial;
+        move(peer, peer->endpoint, message->node.control);
     }
     ps_quorum_unlock(self);
     ps_quorum_ring(self->wake_fd);
@@ -287,6 +374,7 @@ void ps_quorum_thread_look(ps_quorum_thread_t *self, ps_quorum_view_t *ret_view)
                                    .token = self->stranger.token,
                                    .wants_database = self->sending.wanted,
                                    .installs = self->installs && !self->installed,
+                                   .n_refused = ps_guard_n_refused(self->guard),
                                    .status = self->status};
     (void)ps_quorum_members(self->quorum, &ret_view->members);
     memcpy(ret_view->text, self->text, sizeof ret_view->text);

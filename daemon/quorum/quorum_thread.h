@@ -8,7 +8,9 @@
  *          committed entries in order, and applies them.
  *
  *          A member listens on a port of its own. It says where at the control
- *          ports of the others, in a message MEMBER of node_fields.def.
+ *          ports of the others, in a message MEMBER of node_fields.def. On a
+ *          connection both ends prove first that they know the secrets of their
+ *          nodes (lib/protocol/quorum/proof.h).
  *
  *          When the log finds no room, the thread retries every second, and a
  *          leader asks another member to lead. Any other failure of the log ends
@@ -20,6 +22,7 @@
 #define PS_DAEMON_QUORUM_THREAD_H
 
 #include "protocol/agent/node_message.h"
+#include "protocol/quorum/guard.h"
 #include "protocol/quorum/quorum.h"
 #include "storage/registry/registry_log.h"
 #include "transport/sockets/socket.h"
@@ -39,7 +42,8 @@ typedef struct ps_quorum_thread_args {
     const char *host;      /* to bind a tcp port on; "": */
     const char *path;      /* … ipc alone, at this path */
     ps_id_t cluster;
-    uint64_t incarnation;                 /* of this node */
+    uint64_t incarnation;                 /* of this node … */
+    ps_id_t secret;                       /* … and what only it and members know */
     const ps_quorum_snapshot_t *snapshot; /* what the database holds; NULL: nothing */
     ps_socket_args_t socket;
     ps_turns_t *turns; /* until ps_quorum_thread_stop; may be NULL */
@@ -57,10 +61,18 @@ int ps_quorum_thread_fd(const ps_quorum_thread_t *self);
 /* Where other members reach it. Borrowed. */
 const char *ps_quorum_thread_endpoint(const ps_quorum_thread_t *self);
 
-/* Another member, the control port of its node, and where it listens itself; ""
+/* Nodes whose members may speak with this one, and no others from here on. A list
+ * that has no memory is dropped: it is given again. */
+void ps_quorum_thread_trust(ps_quorum_thread_t *self, const ps_trust_t *nodes, size_t n);
+/* Another member, its node, the control port of that, and where it listens itself; ""
  * for what is not known. A port that is known already stays. */
-void ps_quorum_thread_meet(ps_quorum_thread_t *self, uint64_t member, const char *control,
-                           const char *endpoint);
+void ps_quorum_thread_meet(ps_quorum_thread_t *self, uint64_t member, const char *node,
+                           const char *control, const char *endpoint);
+/* A message MEMBER came to this node's control port: of no effect without the proof
+ * that it is of a node that is trusted. */
+void ps_quorum_thread_hear(ps_quorum_thread_t *self, const ps_node_message_t *message);
+/* The key of this node, for one that it invites. Borrowed. */
+const ps_id_t *ps_quorum_thread_key(const ps_quorum_thread_t *self);
 
 /* It was invited with that token, and repeats it. */
 void ps_quorum_thread_repeat(ps_quorum_thread_t *self, const ps_id_t *token);
@@ -80,6 +92,7 @@ typedef struct ps_quorum_view {
     char endpoint[PS_ENDPOINT_MAX + 1]; /* … and where it listens */
     bool wants_database;                /* ps_quorum_thread_send_database */
     bool installs;                      /* ps_quorum_thread_installing */
+    uint64_t n_refused;                 /* greetings and messages without the right proof */
     psd_status_t status;                /* why the log is not written; PSD_OK: it is */
     char text[300];
 } ps_quorum_view_t;

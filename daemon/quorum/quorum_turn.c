@@ -11,7 +11,6 @@
 #include "daemon/quorum/quorum_inner.h"
 #include "daemon/quorum/quorum_steps.h"
 
-#define HELLO_MS 500   /* between two, to a member that is not heard */
 #define ROOM_MS 1000   /* between two tries to write where there was no room */
 #define STRAY_MS 10000 /* for a member that was removed to learn it */
 #define BATCH 256
@@ -26,8 +25,6 @@ static void hush(int fd)
     (void)n;
 }
 
-/* ---- the others ---- */
-
 ps_node_message_t ps_quorum_new_message(const ps_quorum_thread_t *self, ps_node_message_kind_t kind)
 {
     return (ps_node_message_t){.kind = kind,
@@ -35,62 +32,6 @@ ps_node_message_t ps_quorum_new_message(const ps_quorum_thread_t *self, ps_node_
                                .cluster = self->cluster,
                                .incarnation = self->incarnation,
                                .member = self->member};
-}
-
-static ps_socket_t *connect_to(ps_quorum_thread_t *self, const char *endpoint)
-{
-    ps_socket_t *link = NULL;
-
-    if (ps_socket_connect(endpoint, &self->socket, &link, self->err) != PSD_OK) {
-        char quoted[512];
-
-        ps_log(PS_LOG_WARN, "member_not_reached", "endpoint=%s reason=%s", endpoint,
-               ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
-        psd_error_clear(self->err);
-    }
-    return link;
-}
-
-static void say(ps_socket_t *link, ps_bytes_t bytes)
-{
-    if (link != NULL && ps_socket_send_text(link, 0, bytes, NULL) != PSD_OK) {
-        ps_log(PS_LOG_DEBUG, "member_message_dropped", "bytes=%zu", bytes.size);
-    }
-}
-
-void ps_quorum_say(ps_member_peer_t *peer, const ps_node_message_t *message)
-{
-    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
-
-    if (peer != NULL && ps_node_message_encode(message, &bytes)) {
-        say(peer->link, (ps_bytes_t){.data = bytes.data, .size = bytes.size});
-    }
-}
-
-/* A member that is not heard learns at its control port where this one listens. */
-static void greet(ps_quorum_thread_t *self, ps_member_peer_t *peer, uint64_t now_ms)
-{
-    const ps_bytes_t hello = {.data = self->hello.data, .size = self->hello.size};
-    ps_quorum_peer_info_t info = {0};
-    bool is_member = ps_quorum_peer_info(self->quorum, peer->member, &info);
-
-    if (peer->moved) {
-        peer->moved = false;
-        ps_socket_drop(&peer->door);
-        ps_socket_drop(&peer->link);
-        peer->link = peer->endpoint[0] == '\0' ? NULL : connect_to(self, peer->endpoint);
-        peer->hello_ms = 0;
-        say(peer->link, hello);
-    }
-    if ((is_member && now_ms < info.heard_ms + HELLO_MS) || now_ms < peer->hello_ms + HELLO_MS) {
-        return;
-    }
-    peer->hello_ms = now_ms;
-    if (peer->door == NULL && peer->control[0] != '\0') {
-        peer->door = connect_to(self, peer->control);
-    }
-    say(peer->door, hello);
-    say(peer->link, hello);
 }
 
 static bool is_member(const ps_quorum_thread_t *self, uint64_t id)
@@ -129,7 +70,7 @@ static void send_to(ps_quorum_thread_t *self, uint64_t member, ps_bytes_t bytes)
     ps_member_peer_t *peer = ps_quorum_find_peer(self, member);
 
     if (peer != NULL) {
-        say(peer->link, bytes);
+        ps_quorum_send_sealed(peer, bytes);
     }
 }
 
@@ -263,19 +204,19 @@ static void try_room(ps_quorum_thread_t *self, uint64_t now_ms)
 
 /* ---- what arrives ---- */
 
-static void take_node_message(ps_quorum_thread_t *self, ps_bytes_t bytes)
+static void take_node_message(ps_quorum_thread_t *self, const ps_guard_word_t *word)
 {
     PSD_AUTO(ps_node_message_done) ps_node_message_t message = {0};
 
-    if (ps_node_message_decode(bytes, &message, NULL) != PSD_OK ||
-        !ps_id_equal(&message.cluster, &self->cluster)) {
+    if (ps_node_message_decode(word->message, &message, NULL) != PSD_OK ||
+        !ps_id_equal(&message.cluster, &self->cluster) || message.member != word->member) {
         return;
     }
     if (message.kind == PS_NODE_PIECE && !self->installs) {
         ps_quorum_take_piece(self, &message);
     } else if (message.kind == PS_NODE_GOT) {
         ps_quorum_take_got(self, &message);
-    } else if (message.kind == PS_NODE_MEMBER) {
+    } else if (message.kind == PS_NODE_MEMBER && strcmp(message.node.name, word->node) == 0) {
         ps_member_peer_t *peer = ps_quorum_find_peer(self, message.member);
 
         if (!is_member(self, message.member)) {
@@ -293,18 +234,19 @@ static void take_node_message(ps_quorum_thread_t *self, ps_bytes_t bytes)
     }
 }
 
-static void take_message(ps_quorum_thread_t *self, ps_bytes_t bytes)
+static void take_message(ps_quorum_thread_t *self, const ps_guard_word_t *word)
 {
     psd_status_t rc = PSD_OK;
 
-    if (ps_node_message_is(bytes)) {
-        take_node_message(self, bytes);
+    if (ps_node_message_is(word->message)) {
+        take_node_message(self, word);
         return;
     }
-    if (ps_quorum_message_kind(bytes) == PS_QUORUM_SNAPSHOT && !self->coming_whole) {
-        return; /* the database did not arrive: it is sent again */
+    if (ps_quorum_message_from(word->message) != word->member ||
+        (ps_quorum_message_kind(word->message) == PS_QUORUM_SNAPSHOT && !self->coming_whole)) {
+        return; /* of another; or the database did not arrive: it is sent again */
     }
-    rc = ps_quorum_receive(self->quorum, ps_now_ms(), bytes, self->err);
+    rc = ps_quorum_receive(self->quorum, ps_now_ms(), word->message, self->err);
     if (rc == PSD_NOMEM) {
         ps_quorum_break(self, rc);
     } else if (rc != PSD_OK) {
@@ -318,6 +260,7 @@ static void receive(ps_quorum_thread_t *self)
 {
     for (int i = 0; i < BATCH && !ps_quorum_thread_is_broken(self) && !self->installs; i++) {
         PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+        ps_guard_word_t word;
         uint64_t conn = 0;
         bool got = false;
         psd_status_t rc = ps_socket_receive_text(self->port, &got, &conn, &text, NULL);
@@ -325,8 +268,10 @@ static void receive(ps_quorum_thread_t *self)
         if (rc == PSD_OK && !got) {
             return;
         }
-        if (rc == PSD_OK) {
-            take_message(self, (ps_bytes_t){.data = text.data, .size = text.size});
+        if (rc == PSD_OK &&
+            ps_quorum_admit(self, conn, (ps_bytes_t){.data = text.data, .size = text.size},
+                            &word)) {
+            take_message(self, &word);
             carry_out(self);
         }
     }
@@ -388,8 +333,9 @@ static void turn(ps_quorum_thread_t *self)
     uint64_t now_ms = ps_now_ms();
 
     forget_strays(self, now_ms);
+    ps_quorum_receive_links(self);
     for (size_t i = 0; i < self->n_peers; i++) {
-        greet(self, &self->peers[i], now_ms);
+        ps_quorum_greet(self, &self->peers[i], now_ms);
     }
     carry_out(self);
     if (ps_quorum_thread_is_broken(self) || self->installs) {
@@ -433,18 +379,19 @@ void *ps_quorum_run(void *argument)
 {
     ps_quorum_thread_t *self = argument;
     ps_turn_t *place = ps_turns_enter(self->turns, "registry");
-    bool ready = false;
 
     ps_quorum_lock(self);
     while (!self->stopping) {
         uint64_t rest_ms = 0;
+        size_t n = 0;
         psd_status_t rc = PSD_OK;
 
         turn(self);
         rest_ms = wait_ms(self);
+        n = ps_quorum_gather_waits(self);
         ps_quorum_unlock(self);
         ps_turn_waits(place);
-        rc = ps_socket_wait(&self->port, 1, rest_ms, &ready, NULL);
+        rc = ps_socket_wait(self->waits, n, rest_ms, self->ready, NULL);
         ps_turn_works(place);
         hush(self->wake_fd);
         ps_quorum_lock(self);

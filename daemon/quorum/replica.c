@@ -133,14 +133,42 @@ static psd_status_t store_members(ps_registry_db_t *db, const ps_quorum_members_
     return ps_registry_db_store_members(db, members, from->n, at, err);
 }
 
-/* Members are on nodes whose control ports the registry knows. */
+/* Only nodes of the registry speak for members; those of an old psd have no
+ * secret to prove it with. */
+static void trust_all(ps_replica_t *self, const ps_id_t *cluster)
+{
+    size_t n = ps_registry_n_nodes(self->registry);
+    ps_trust_t *nodes = n == 0 ? NULL : ps_alloc(n, sizeof *nodes);
+    size_t n_trusted = 0;
+
+    for (size_t i = 0; nodes != NULL && i < n; i++) {
+        const ps_node_t *node = ps_registry_node_at(self->registry, i);
+
+        if (!ps_id_is_zero(&node->secret)) {
+            memcpy(nodes[n_trusted].node, node->name, sizeof node->name);
+            ps_proof_key(&node->secret, cluster, node->name, &nodes[n_trusted++].key);
+        }
+    }
+    if (n == 0 || nodes != NULL) {
+        ps_quorum_thread_trust(self->thread, nodes, n_trusted);
+    }
+    ps_free(nodes);
+}
+
+/* Members are on nodes whose control ports and secrets the registry knows. */
 static void meet_all(ps_replica_t *self, const ps_quorum_members_t *members)
 {
+    ps_id_t cluster = {{0}};
+
+    if (ps_registry_cluster(self->registry, &cluster) == NULL) {
+        return; /* it has no state yet */
+    }
+    trust_all(self, &cluster);
     for (uint32_t i = 0; i < members->n; i++) {
         const ps_node_t *node = ps_registry_node(self->registry, members->at[i].node);
 
         if (node != NULL) {
-            ps_quorum_thread_meet(self->thread, members->at[i].id, node->control, "");
+            ps_quorum_thread_meet(self->thread, members->at[i].id, node->name, node->control, "");
         }
     }
 }
@@ -155,6 +183,7 @@ static psd_status_t start_thread(ps_replica_t *self, const ps_replica_net_t *net
                                     .advertise = net->advertise,
                                     .cluster = net->cluster,
                                     .incarnation = net->incarnation,
+                                    .secret = net->secret,
                                     .snapshot = snapshot,
                                     .socket = net->socket,
                                     .turns = net->turns};
@@ -169,6 +198,10 @@ static psd_status_t start_thread(ps_replica_t *self, const ps_replica_net_t *net
     args.dir = (const char *)dir.data;
     args.path = (const char *)path.data;
     rc = ps_quorum_thread_start(&args, &self->thread, err);
+    if (rc == PSD_OK) {
+        ps_log(PS_LOG_INFO, "registry_member", "node=%s endpoint=%s", net->node,
+               ps_quorum_thread_endpoint(self->thread));
+    }
     if (rc == PSD_OK && snapshot != NULL) {
         meet_all(self, &snapshot->members);
     }
@@ -231,23 +264,24 @@ psd_status_t ps_replica_begin(ps_replica_t *self, const ps_replica_net_t *net, p
 
 void ps_replica_accept(ps_replica_t *self, const ps_node_message_t *invite)
 {
+    ps_trust_t inviting = {.key = invite->proof};
+
     if (self->thread != NULL && !ps_replica_has_members(self)) {
+        memcpy(inviting.node, invite->node.name, sizeof inviting.node);
+        ps_quorum_thread_trust(self->thread, &inviting, 1);
         ps_quorum_thread_repeat(self->thread, &invite->token);
-        ps_quorum_thread_meet(self->thread, invite->member, "", invite->node.control);
+        ps_quorum_thread_meet(self->thread, invite->member, invite->node.name, "",
+                              invite->node.control);
     }
 }
 
 void ps_replica_hear(ps_replica_t *self, ps_bytes_t bytes)
 {
     PSD_AUTO(ps_node_message_done) ps_node_message_t message = {0};
-    ps_id_t cluster = {{0}};
 
     if (self->thread != NULL && ps_node_message_decode(bytes, &message, NULL) == PSD_OK &&
-        message.kind == PS_NODE_MEMBER &&
-        ps_quorum_members_find(&self->view.members, message.member) != NULL &&
-        ps_registry_cluster(self->registry, &cluster) != NULL &&
-        ps_id_equal(&cluster, &message.cluster)) {
-        ps_quorum_thread_meet(self->thread, message.member, "", message.node.control);
+        message.kind == PS_NODE_MEMBER) {
+        ps_quorum_thread_hear(self->thread, &message);
     }
 }
 
@@ -299,6 +333,11 @@ uint64_t ps_replica_led_term(const ps_replica_t *self)
     return self->led_term;
 }
 
+uint64_t ps_replica_n_refused(const ps_replica_t *self)
+{
+    return self->view.n_refused;
+}
+
 bool ps_replica_may_answer(const ps_replica_t *self)
 {
     return self->thread == NULL ||
@@ -311,9 +350,14 @@ bool ps_replica_may_answer(const ps_replica_t *self)
 static psd_status_t put_command(void *context, const ps_registry_t *registry,
                                 const ps_command_t *command, ps_applied_t at, psd_error_t *err)
 {
-    const ps_replica_t *self = context;
+    ps_replica_t *self = context;
+    psd_status_t rc = ps_registry_db_store(self->db, registry, command, at, err);
 
-    return ps_registry_db_store(self->db, registry, command, at, err);
+    if (rc == PSD_OK && self->thread != NULL &&
+        (command->kind == PS_COMMAND_NODE || command->kind == PS_COMMAND_NODE_STATE)) {
+        meet_all(self, &self->view.members); /* their ports and secrets */
+    }
+    return rc;
 }
 
 static psd_status_t put_members(void *context, const ps_quorum_members_t *members, ps_applied_t at,

@@ -47,6 +47,7 @@ typedef struct ps_replica_net {
     const char *run_dir;
     ps_id_t cluster;
     uint64_t incarnation;
+    ps_id_t secret; /* of this node */
     ps_socket_args_t socket;
     ps_turns_t *turns;
 } ps_replica_net_t;
@@ -109,6 +110,8 @@ void ps_replica_lead(ps_replica_t *self, uint64_t term);
 /* The term in which it leads; 0: it does not, or it is unknown what became of a
  * command: it has to begin again. */
 uint64_t ps_replica_led_term(const ps_replica_t *self);
+/* Greetings and messages of members without the right proof. */
+uint64_t ps_replica_n_refused(const ps_replica_t *self);
 /* Whether what this member has is the newest: it is alone, or a majority has just
  * agreed that it leads. */
 bool ps_replica_may_answer(const ps_replica_t *self);

@@ -153,7 +153,8 @@ psd_status_t ps_control_cluster_status(ps_control_t *self, ps_control_request_t 
     if (!ps_doc_set_u64(request->reply, "tables", ps_registry_n_tables(registry)) ||
         !ps_doc_set_u64(request->reply, "jobs", ps_registry_n_jobs(registry)) ||
         !ps_doc_set_u64(request->reply, "jobs_running", count_running(registry)) ||
-        !ps_doc_set_u64(request->reply, "nodes_denied", self->n_denied)) {
+        !ps_doc_set_u64(request->reply, "nodes_denied",
+                        self->n_denied + ps_replica_n_refused(self->is.replica))) {
         return ps_control_no_memory(err);
     }
     return PSD_OK;

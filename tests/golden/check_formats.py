@@ -28,7 +28,7 @@ def stands_for(number, name):
     if number == "PS_COMMAND_VERSION":
         return name.startswith("command_")
     if number == "PS_QUORUM_FORMAT":
-        return name.startswith("quorum_message_")
+        return name.startswith("quorum_")
     if number == "PS_NODE_FORMAT":
         return bool(of_nodes) or name.startswith(("record_", "node_message_"))
     return name.startswith(("record_", "storage_"))

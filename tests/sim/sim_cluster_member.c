@@ -373,6 +373,7 @@ void cluster_member_start(cluster_t *self, uint32_t at)
                                    .message_bytes = MESSAGE_BYTES,
                                    .snapshot = &snapshot};
     ps_registry_log_args_t log;
+    uint64_t life = 0;
     psd_status_t rc = PSD_OK;
 
     if (member->quorum != NULL || member->disk == NULL) {
@@ -383,7 +384,7 @@ void cluster_member_start(cluster_t *self, uint32_t at)
     rc = ps_registry_log_open(&log, &member->log, err);
     if (rc == PSD_OK) {
         cluster_need(member->log != NULL, "a log that is there");
-        rc = ps_quorum_start(member->log, &args, &member->quorum, err);
+        rc = ps_quorum_start(member->log, &args, &member->quorum, &life, err);
     }
     if (rc != PSD_OK) {
         cluster_fail(self, "member %u cannot start: %s", at, psd_error_text(err));

@@ -117,6 +117,7 @@ static inline ps_node_message_t node_message_sample(ps_node_message_kind_t kind)
                                  .n_seats = 2,
                                  .member = 108,
                                  .token = sample_id(3),
+                                 .proof = sample_id(4),
                                  .offset = 109,
                                  .total = 110};
 

@@ -26,20 +26,24 @@
 #define ZMTP_COMMAND 0x04
 #define ZMTP_GREETING_SIZE 64
 
-/* A connection to "tcp://127.0.0.1:PORT"; -1 when there is none. receive_bytes
- * > 0 sets the size of the receive buffer. */
+/* A connection to "tcp://127.0.0.1:PORT" or another address of this host; -1 when there is none.
+ * receive_bytes > 0 sets the size of the receive buffer. */
 static inline int zmtp_dial(const char *endpoint, int receive_bytes)
 {
     const char *colon = strrchr(endpoint, ':');
     const struct timeval limit = {.tv_sec = 10};
     struct sockaddr_in to = {.sin_family = AF_INET};
+    char host[64];
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     if (fd < 0 || colon == NULL) {
         return -1;
     }
     to.sin_port = htons((uint16_t)strtol(colon + 1, NULL, 10));
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    (void)snprintf(host, sizeof host, "%.*s", (int)(colon - endpoint), endpoint);
+    if (strncmp(host, "tcp://", 6) != 0 || inet_pton(AF_INET, host + 6, &to.sin_addr) != 1) {
+        to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    }
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));

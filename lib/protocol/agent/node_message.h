@@ -98,6 +98,7 @@ typedef struct ps_node_message {
     size_t n_seats;
     uint64_t member; /* that sends, of the registry; node.control is where it listens */
     ps_id_t token;   /* of an invitation; zero: none */
+    ps_id_t proof;   /* MEMBER: ps_proof_place; INVITE: the key of the inviting node */
     uint64_t offset; /* in the database */
     uint64_t total;  /* its bytes */
 } ps_node_message_t;

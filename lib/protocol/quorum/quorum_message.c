@@ -10,6 +10,7 @@
 
 #define MAGIC UINT32_C(0x6d517370) /* "psQm" in memory order */
 #define KIND_AT 6
+#define FROM_AT (8 + 2 * sizeof(ps_id_t)) /* after cluster and lineage */
 #define MEMBERS_FORMAT 1
 
 static const ps_field_t member_fields[] = {
@@ -79,6 +80,13 @@ ps_quorum_message_kind_t ps_quorum_message_kind(ps_bytes_t bytes)
     size_t kind = ps_quorum_message_is(bytes) && bytes.size > KIND_AT ? bytes.data[KIND_AT] : 0;
 
     return (ps_quorum_message_kind_t)(kind < N_MESSAGES ? kind : 0);
+}
+
+uint64_t ps_quorum_message_from(ps_bytes_t bytes)
+{
+    return ps_quorum_message_is(bytes) && bytes.size >= FROM_AT + sizeof(uint64_t)
+               ? ps_load_u64(bytes.data + FROM_AT)
+               : 0;
 }
 
 /* ---- members ---- */

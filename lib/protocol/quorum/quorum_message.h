@@ -17,8 +17,9 @@
 #include "model/tables/table.h"
 #include "protocol/quorum/quorum_fields.def"
 
-/* The format between members. 1: the first. */
-#define PS_QUORUM_FORMAT 1
+/* The format between members, greetings (proof.h) included. 1: the first; members
+ * did not prove who they are. */
+#define PS_QUORUM_FORMAT 2
 #define PS_QUORUM_MEMBERS_MAX 16
 #define PS_QUORUM_ENTRIES_MAX 65536                /* in a message */
 #define PS_QUORUM_NUMBER_MAX (UINT64_C(1) << 62)   /* of terms and indexes */
@@ -103,6 +104,8 @@ PSD_MUST_CHECK bool ps_quorum_message_encode(const ps_quorum_message_t *self, ps
 PSD_MUST_CHECK bool ps_quorum_message_is(ps_bytes_t bytes);
 /* The kind of bytes that begin as one; 0: none. */
 ps_quorum_message_kind_t ps_quorum_message_kind(ps_bytes_t bytes);
+/* The sender that such bytes name; 0: none. */
+uint64_t ps_quorum_message_from(ps_bytes_t bytes);
 /* Reads and checks all of the bytes: what is accepted breaks no assumption of
  * the machine, whatever its state. *ret_message is the caller's on PSD_OK.
  * Errors: PSD_VERSION another format; PSD_PROTO and PSD_INVALID, naming the
