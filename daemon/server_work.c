@@ -93,6 +93,8 @@ static bool speaks(const ps_server_t *self)
 
 void ps_server_tick(ps_server_t *self)
 {
+    const ps_socket_args_t socket = ps_server_socket_args(self);
+
     if (self->control != NULL) {
         ps_control_tick(self->control);
     }
@@ -100,9 +102,11 @@ void ps_server_tick(ps_server_t *self)
         ps_member_tick(self->member);
     }
     if (self->replica == NULL || !ps_replica_has_members(self->replica)) {
-        const ps_socket_args_t socket = ps_server_socket_args(self);
-
         ps_member_search(self->member, &socket);
+    }
+    ps_member_sign(self->member, self->replica, &socket);
+    if (self->replica != NULL && self->control == NULL) {
+        ps_replica_listen(self->replica);
     }
     ps_server_exchange(self);
     ps_server_receive_quorum(self);
@@ -114,6 +118,9 @@ uint64_t ps_server_deadline(const ps_server_t *self)
     uint64_t member = speaks(self) ? ps_member_deadline(self->member) : ps_now_ms() + LOOK_MS;
     uint64_t control = self->control == NULL ? UINT64_MAX : ps_control_deadline(self->control);
 
+    uint64_t sign = ps_member_sign_due(self->member);
+
+    member = member < sign ? member : sign;
     return member < control ? member : control;
 }
 

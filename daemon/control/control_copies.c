@@ -108,7 +108,8 @@ void ps_control_decide(ps_control_t *self)
 void ps_control_decide_later(ps_control_t *self)
 {
     ps_control_decide(self);
-    if (ps_registry_n_nodes(self->is.registry) > 1) {
+    if (ps_registry_n_nodes(self->is.registry) > 1 &&
+        !ps_registry_knows_nodes(self->is.registry, ps_now_ms())) {
         self->decide_ms = ps_now_ms() + GRACE_MS;
     }
 }

@@ -292,19 +292,25 @@ static psd_status_t tend(ps_control_t *self, psd_error_t *err)
     return rc;
 }
 
+void ps_control_tell_seats(ps_control_t *self)
+{
+    ps_seat_t seats[PS_SEATS_MAX];
+    char leader[PS_NAME_MAX + 1];
+    size_t n = ps_replica_seats(self->is.replica, seats, leader);
+
+    ps_overseer_set_seats(self->overseer, seats, n, leader);
+}
+
 void ps_control_tend_members(ps_control_t *self)
 {
     uint64_t now_ms = ps_now_ms();
-    ps_seat_t seats[PS_SEATS_MAX];
-    char leader[PS_NAME_MAX + 1];
     psd_status_t rc = PSD_OK;
 
     if (now_ms < self->tending.look_ms) {
         return;
     }
     self->tending.look_ms = now_ms + LOOK_MS;
-    ps_overseer_set_seats(self->overseer, seats, ps_replica_seats(self->is.replica, seats, leader),
-                          leader);
+    ps_control_tell_seats(self);
     rc = tend(self, self->err);
     if (rc != PSD_OK) {
         ps_log(rc == PSD_BUSY ? PS_LOG_DEBUG : PS_LOG_WARN, "registry_members_not_changed",

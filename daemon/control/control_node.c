@@ -11,6 +11,8 @@
 #include "protocol/placement/registry_decide.h"
 #include "wire/messages/formats.h"
 
+#define SIGNS_MS 5000 /* for nodes to hear of a new leader */
+
 static psd_status_t check_node_name(const char *name, psd_error_t *err)
 {
     return ps_text_is_name(name) ? PSD_OK
@@ -306,6 +308,21 @@ static psd_status_t take_message(ps_control_t *self, uint64_t conn, ps_node_mess
     return PSD_OK;
 }
 
+/* Of a node that takes this member for one that does not lead: it lives, and will
+ * hear of this leader by the answer. */
+static void take_sign(ps_control_t *self, const ps_node_message_t *head)
+{
+    const ps_node_t *node = ps_registry_node_by_incarnation(self->is.registry, head->incarnation);
+    uint64_t conn = 0;
+
+    if (node != NULL && ps_now_ms() < self->begun_ms + SIGNS_MS &&
+        !ps_overseer_find(self->overseer, head->incarnation, &conn) &&
+        ps_control_check_uuid(self, &head->cluster, NULL) == PSD_OK) {
+        (void)!ps_registry_node_beat(self->is.registry, node->name, head->incarnation, 0,
+                                     ps_now_ms(), NULL);
+    }
+}
+
 void ps_control_take_node(ps_control_t *self, uint64_t conn, ps_bytes_t bytes)
 {
     PSD_AUTO(ps_node_message_done) ps_node_message_t message = {.incarnation = 0};
@@ -316,6 +333,9 @@ void ps_control_take_node(ps_control_t *self, uint64_t conn, ps_bytes_t bytes)
     if (rc == PSD_OK && head.kind == PS_NODE_MEMBER) {
         ps_replica_hear(self->is.replica, bytes);
         return;
+    }
+    if (rc == PSD_OK && head.kind == PS_NODE_BEAT && head.serial == 0) {
+        take_sign(self, &head);
     }
     if (rc == PSD_OK) {
         rc = check_head(self, conn, &head, self->err);

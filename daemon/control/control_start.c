@@ -48,6 +48,8 @@ psd_status_t ps_control_start(ps_control_t *self, psd_error_t *err)
     const ps_registry_t *registry = self->is.registry;
     psd_status_t rc = drop_half_restored(self, err);
 
+    self->begun_ms = ps_now_ms();
+    ps_control_tell_seats(self);
     if (rc != PSD_OK) {
         return rc;
     }

@@ -158,8 +158,8 @@ static psd_status_t open_for_job(ps_control_t *self, const ps_doc_t *doc, uint32
     return PSD_OK;
 }
 
-/* True when the nodes that have just fallen silent would be enough: they
- * come back, or count as down soon. */
+/* True when the nodes that have just fallen silent, or were not heard yet since this
+ * node leads, would be enough: they come back, or count as down soon. */
 static bool has_nodes_soon(const ps_control_t *self, const ps_table_spec_t *spec)
 {
     const ps_registry_t *registry = self->is.registry;
@@ -169,7 +169,7 @@ static bool has_nodes_soon(const ps_control_t *self, const ps_table_spec_t *spec
 
     for (size_t i = 0; i < ps_registry_n_nodes(registry); i++) {
         const ps_node_t *node = ps_registry_node_at(registry, i);
-        bool is_soon = node->suspect && now_ms < node->last_seen_ms + patience_ms;
+        bool is_soon = now_ms < node->last_seen_ms + patience_ms;
 
         n += !node->draining && (node->up || is_soon) ? 1 : 0;
     }

@@ -31,6 +31,7 @@ void ps_member_destroy(ps_member_t **self_p)
     }
     ps_agent_destroy(&self->agent);
     ps_socket_drop(&self->link);
+    ps_member_drop_signs(self);
     if (self->signals >= 0) {
         (void)close(self->signals);
     }
@@ -422,15 +423,22 @@ uint64_t ps_member_deadline(const ps_member_t *self)
 
 /* ---- the node's own control port ---- */
 
-/* The nodes that have the registry, as far as this node knows. */
+size_t ps_member_seats(const ps_member_t *self, const ps_replica_t *replica,
+                       ps_seat_t own[PS_SEATS_MAX], const ps_seat_t **ret_seats)
+{
+    char leader[PS_NAME_MAX + 1];
+
+    *ret_seats = own;
+    return replica == NULL ? ps_agent_seats(self->agent, ret_seats)
+                           : ps_replica_seats(replica, own, leader);
+}
+
 static void fill_members(const ps_member_t *self, const ps_replica_t *replica,
                          ps_members_t *members)
 {
     ps_seat_t own[PS_SEATS_MAX];
-    char leader[PS_NAME_MAX + 1];
-    const ps_seat_t *seats = own;
-    size_t n = replica == NULL ? ps_agent_seats(self->agent, &seats)
-                               : ps_replica_seats(replica, own, leader);
+    const ps_seat_t *seats = NULL;
+    size_t n = ps_member_seats(self, replica, own, &seats);
 
     members->n = n == 0 ? 1 : n;
     members->items[0] = self->leader;
@@ -441,18 +449,36 @@ static void fill_members(const ps_member_t *self, const ps_replica_t *replica,
     }
 }
 
+/* Who has the registry, as far as this node knows. A member knows it from the
+ * others; *leader stays when it knows none. false: it answers nobody. */
+static bool find_leader(const ps_member_t *self, const ps_replica_t *replica, ps_address_t *leader)
+{
+    ps_seat_t seats[PS_SEATS_MAX];
+    char name[PS_NAME_MAX + 1] = "";
+    size_t n = replica == NULL ? 0 : ps_replica_seats(replica, seats, name);
+
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(seats[i].node, name) == 0) {
+            memcpy(leader->node, seats[i].node, sizeof leader->node);
+            memcpy(leader->endpoint, seats[i].endpoint, sizeof leader->endpoint);
+        }
+    }
+    return n == 0 ? ps_member_is_heard(self) : name[0] != '\0' && strcmp(name, self->name) != 0;
+}
+
 static bool fill_refusal(const ps_member_t *self, const ps_replica_t *replica, ps_doc_t *doc,
                          uint64_t id)
 {
     const psd_status_t rc = PSD_NOT_LEADER;
-    bool is_heard = ps_member_is_heard(self);
+    ps_address_t leader = self->leader;
+    bool is_heard = find_leader(self, replica, &leader);
     ps_doc_t *error = NULL;
-    ps_doc_t *leader = NULL;
-    ps_members_t members = {.n = 1, .items = {self->leader}};
+    ps_doc_t *named = NULL;
+    ps_members_t members = {.n = 1, .items = {leader}};
     char line[600];
 
     (void)snprintf(line, sizeof line, "node \"%s\" is not the registry; ask %s, which %s",
-                   self->name, self->leader.endpoint, is_heard ? "answers" : "is silent");
+                   self->name, leader.endpoint, is_heard ? "answers" : "is silent");
     if (!ps_doc_set_u64(doc, "v", 1) || !ps_doc_set_u64(doc, "id", id) ||
         !ps_doc_set_text(doc, "status", psd_status_name(rc)) ||
         !ps_doc_set_text(doc, "node", self->name)) {
@@ -466,8 +492,8 @@ static bool fill_refusal(const ps_member_t *self, const ps_replica_t *replica, p
         return false;
     }
     if (is_heard) {
-        leader = ps_doc_add_object(doc, "leader");
-        if (leader == NULL || !ps_member_to_doc(leader, self->leader.node, self->leader.endpoint)) {
+        named = ps_doc_add_object(doc, "leader");
+        if (named == NULL || !ps_member_to_doc(named, leader.node, leader.endpoint)) {
             return false;
         }
     } else if (!ps_doc_set_null(doc, "leader")) {
@@ -532,6 +558,12 @@ static void take_node(ps_member_t *self, ps_replica_t *replica, uint64_t conn, p
     if (head.kind == PS_NODE_MEMBER) {
         ps_replica_hear(replica, bytes);
         return;
+    }
+    if (head.kind == PS_NODE_BEAT) {
+        ps_replica_hear_node(replica, bytes);
+        if (head.serial == 0) {
+            return; /* it wants no answer */
+        }
     }
     heard.serial = head.serial;
     heard.cluster = head.cluster;

@@ -86,6 +86,10 @@ PSD_MUST_CHECK psd_status_t ps_member_start(ps_member_t *self, const ps_member_a
 /* Where the registry is silent, or has moved: asks the next of the nodes that
  * have it. For a node that has no part of it. */
 void ps_member_search(ps_member_t *self, const ps_socket_args_t *socket);
+/* Tells the members of the registry that do not lead that this node lives: several
+ * times in suspect_after, at ps_member_sign_due. replica: this node's; may be NULL. */
+void ps_member_sign(ps_member_t *self, const ps_replica_t *replica, const ps_socket_args_t *socket);
+uint64_t ps_member_sign_due(const ps_member_t *self);
 /* The registry is at that endpoint from now on; NULL: on this node, without a
  * link. Errors: those of ps_socket_connect; then nothing has changed. */
 PSD_MUST_CHECK psd_status_t ps_member_move(ps_member_t *self, const char *registry,

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "daemon/quorum/quorum_steps.h"
 #include "daemon/quorum/replica_log.h"
+#include "protocol/placement/registry_decide.h"
 #include "protocol/registry/command_code.h"
 #include "storage/registry/registry_backup.h"
 #include "transport/threads/clock.h"
@@ -331,6 +332,28 @@ void ps_replica_lead(ps_replica_t *self, uint64_t term)
 uint64_t ps_replica_led_term(const ps_replica_t *self)
 {
     return self->led_term;
+}
+
+void ps_replica_hear_node(ps_replica_t *self, ps_bytes_t bytes)
+{
+    PSD_AUTO(ps_node_message_done) ps_node_message_t beat = {0};
+    const ps_node_t *node = NULL;
+    ps_id_t cluster = {{0}};
+
+    if (ps_node_message_decode(bytes, &beat, NULL) == PSD_OK &&
+        ps_registry_cluster(self->registry, &cluster) != NULL &&
+        ps_id_equal(&cluster, &beat.cluster)) {
+        node = ps_registry_node_by_incarnation(self->registry, beat.incarnation);
+    }
+    if (node != NULL) { /* else this member does not know it yet */
+        (void)!ps_registry_node_beat(self->registry, node->name, beat.incarnation, beat.epoch,
+                                     ps_now_ms(), NULL);
+    }
+}
+
+void ps_replica_listen(ps_replica_t *self)
+{
+    ps_registry_listen(self->registry, ps_now_ms());
 }
 
 uint64_t ps_replica_n_refused(const ps_replica_t *self)

@@ -110,6 +110,10 @@ void ps_replica_lead(ps_replica_t *self, uint64_t term);
 /* The term in which it leads; 0: it does not, or it is unknown what became of a
  * command: it has to begin again. */
 uint64_t ps_replica_led_term(const ps_replica_t *self);
+/* A node says that it lives, to this member that does not lead. */
+void ps_replica_hear_node(ps_replica_t *self, ps_bytes_t beat);
+/* This member hears the nodes (ps_registry_listen): several times in suspect_after. */
+void ps_replica_listen(ps_replica_t *self);
 /* Greetings and messages of members without the right proof. */
 uint64_t ps_replica_n_refused(const ps_replica_t *self);
 /* Whether what this member has is the newest: it is alone, or a majority has just

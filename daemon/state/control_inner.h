@@ -129,6 +129,7 @@ struct ps_control {
     uint64_t grace_ms;          /* no worker is lost before that; 0: not set */
     uint64_t decide_ms;         /* no decision about copies before that */
     ps_tending_t tending;       /* of the registry's members */
+    uint64_t begun_ms;          /* when it began to answer for the registry */
     bool work_due;              /* questions about slices may have an answer */
     psd_error_t *err;           /* of the request at hand */
 };
@@ -283,6 +284,8 @@ typedef struct ps_members_view {
 void ps_control_view_members(ps_control_t *self, ps_members_view_t *ret_view);
 /* Whether psd leaves that node as pscli made it. */
 bool ps_control_is_held(const ps_control_t *self, const char *node);
+/* Answers to nodes name the members from now on. */
+void ps_control_tell_seats(ps_control_t *self);
 /* control_node.c */
 ps_control_op_t ps_control_node_join;
 /* A message of builds before PS_NODE_FORMAT 4: refuses it by name. */

@@ -36,6 +36,7 @@ struct ps_agent {
     uint64_t beat_ms;  /* when the next beat is due */
     bool is_announced; /* the registry has answered that */
     bool is_heard;
+    bool was_announced;   /* once, in this life */
     bool joined;          /* since ps_agent_take_joined */
     bool files_out;       /* no descriptor is left */
     uint64_t refused_ms;  /* when a refusal was last noted; 0: none since it was announced … */
@@ -806,9 +807,36 @@ static void take_heard(ps_agent_t *self, const ps_node_message_t *message, uint6
                      message->status, message->text, now_ms);
     } else if (is_announcement && !self->is_announced) {
         self->is_announced = true;
+        self->was_announced = true;
         self->refused_ms = 0;
         self->joined = true;
     }
+}
+
+bool ps_agent_sign(const ps_agent_t *self, ps_buffer_t *buffer)
+{
+    const ps_node_message_t sign = {.kind = PS_NODE_BEAT,
+                                    .cluster = self->is.cluster,
+                                    .incarnation = self->is.node.incarnation,
+                                    .term = self->term,
+                                    .epoch = self->max_epoch,
+                                    .files_out = self->files_out};
+
+    return self->was_announced && ps_node_message_encode(&sign, buffer);
+}
+
+void ps_agent_take_of_member(ps_agent_t *self, ps_bytes_t bytes)
+{
+    PSD_AUTO(ps_node_message_done) ps_node_message_t message = {0};
+
+    if (ps_node_message_decode(bytes, &message, NULL) != PSD_OK || message.kind != PS_NODE_HEARD ||
+        !ps_id_equal(&message.cluster, &self->is.cluster) || message.status == PSD_NOT_LEADER ||
+        message.term <= self->term || message.n_seats == 0) {
+        return;
+    }
+    message.status = PSD_NOT_LEADER; /* who was asked before does not lead */
+    take_seats(self, &message);
+    self->is_elsewhere = self->leader[0] != '\0';
 }
 
 bool ps_agent_take_joined(ps_agent_t *self)

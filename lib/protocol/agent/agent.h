@@ -100,6 +100,13 @@ void ps_agent_move(ps_agent_t *self, uint64_t heartbeat_ms, uint64_t now_ms);
  * its news; a tell that got no answer comes again. */
 void ps_agent_unsent(ps_agent_t *self);
 
+/* Appends a sign of life for members of the registry that do not lead: a BEAT with
+ * serial 0. false: the registry never heard of this start, or no memory. */
+PSD_MUST_CHECK bool ps_agent_sign(const ps_agent_t *self, ps_buffer_t *buffer);
+/* What one of them answered: a leader of a later term makes itself known
+ * (ps_agent_elsewhere). */
+void ps_agent_take_of_member(ps_agent_t *self, ps_bytes_t bytes);
+
 /* True once: the registry knows of this start now. Ask before the tasks. */
 PSD_MUST_CHECK bool ps_agent_take_joined(ps_agent_t *self);
 

@@ -71,9 +71,29 @@ static void forgive(ps_registry_t *self, uint64_t now_ms)
     }
 }
 
+void ps_registry_listen(ps_registry_t *self, uint64_t now_ms)
+{
+    if (self->listens_ms == 0) {
+        self->listens_ms = now_ms;
+    }
+    forgive(self, now_ms);
+}
+
 static bool is_silent(const ps_node_t *node, uint64_t for_ms, uint64_t now_ms)
 {
     return now_ms > node->last_seen_ms && now_ms - node->last_seen_ms >= for_ms;
+}
+
+bool ps_registry_knows_nodes(const ps_registry_t *self, uint64_t now_ms)
+{
+    for (size_t i = 0; i < self->n_nodes; i++) {
+        const ps_node_t *node = &self->nodes[i];
+
+        if (!node->up && !is_silent(node, self->args.suspect_after_ms, now_ms)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 void ps_registry_watch_nodes(ps_registry_t *self, uint64_t now_ms)

@@ -67,6 +67,13 @@
 PSD_MUST_CHECK psd_status_t ps_registry_node_beat(ps_registry_t *self, const char *name,
                                                   uint64_t incarnation, uint64_t max_epoch,
                                                   uint64_t now_ms, psd_error_t *err);
+/* A member of the registry that does not lead hears the nodes itself (node_beat).
+ * To be called several times in suspect_after: what was said while this process was
+ * paused counts as heard. From the first call on, a term that this member begins
+ * starts from what it has heard (ps_registry_plan_term). */
+void ps_registry_listen(ps_registry_t *self, uint64_t now_ms);
+/* Each node was heard, or has been silent for suspect_after. */
+bool ps_registry_knows_nodes(const ps_registry_t *self, uint64_t now_ms);
 /* The node reports that it is shutting down: it is suspect at once. false: it
  * is not that incarnation. */
 bool ps_registry_node_ends(ps_registry_t *self, const char *name, uint64_t incarnation,

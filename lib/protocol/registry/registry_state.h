@@ -72,7 +72,9 @@ struct ps_registry {
                                     it */
     bool dirty;                  /* dirty: something has changed since decide found nothing */
     uint64_t rest_until_ms;      /* when time alone may require a decision */
-    uint64_t looked_ms;          /* the last decide */
+    uint64_t looked_ms;          /* the last decide, or listen */
+    uint64_t listens_ms;         /* since then it hears the nodes, while it leads and while it does
+                                    not; 0: it does not */
     uint64_t hand_after_ms;      /* no primary moves before this */
     uint64_t copied_bytes_per_s; /* rate at which recent copies were made, each; 0: no usable
                                     measurement yet */

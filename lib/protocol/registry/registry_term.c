@@ -71,23 +71,35 @@ psd_status_t ps_command_check_term(const ps_registry_t *self, const ps_command_t
                                (unsigned long long)command->member);
 }
 
-/* ---- nothing is known about who lives ---- */
+/* ---- who lives is what this member has heard itself ---- */
 
+/* A node that was not heard since this member listens may live or not, and has been
+ * silent since then. */
 static bool forget_nodes(ps_registry_t *self)
 {
+    bool listens = self->listens_ms != 0;
+    uint64_t since_ms = listens ? self->listens_ms : self->journal->now_ms;
+
     if (!ps_journal_save(self, self->nodes, self->n_nodes * sizeof *self->nodes)) {
         return false;
     }
     for (size_t i = 0; i < self->n_nodes; i++) {
         ps_node_t *node = &self->nodes[i];
 
-        node->up = false;
-        node->suspect = false;
-        node->last_seen_ms = self->journal->now_ms;
-        node->started_ms = self->journal->now_ms;
+        if (!listens || node->last_seen_ms <= since_ms) {
+            node->up = false;
+            node->suspect = false;
+            node->last_seen_ms = since_ms;
+        }
+        if (!listens) {
+            node->started_ms = self->journal->now_ms;
+        }
         node->disk_ms = 0;
         node->unreached_ms = 0;
         node->unreached_until_ms = 0;
+    }
+    if (!listens) {
+        self->looked_ms = 0;
     }
     return true;
 }
@@ -141,7 +153,6 @@ psd_status_t ps_command_apply_term(ps_registry_t *self, const ps_command_t *comm
     self->old_sessions = self->cluster.sessions;
     self->next_session = self->cluster.sessions + 1;
     self->rest_until_ms = 0;
-    self->looked_ms = 0;
     self->hand_after_ms = 0;
     self->copied_bytes_per_s = 0;
     self->rebalancing = !self->args.rebalance_on_request;

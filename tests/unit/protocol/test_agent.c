@@ -465,6 +465,44 @@ Test(agent, learns_who_has_the_registry)
     cr_assert_eq(ps_agent_silent_ms(agent, now_ms), 0);
 }
 
+/* A member of the registry that does not lead hears the node too; when it leads by
+ * now, it says so. */
+Test(agent, signs_to_members_that_do_not_lead)
+{
+    ps_seat_t at[] = {{.node = "a", .endpoint = "tcp://a:1"},
+                      {.node = "b", .endpoint = "tcp://b:1"}};
+    ps_node_message_t heard = {.kind = PS_NODE_HEARD,
+                               .cluster = sample_id(1),
+                               .incarnation = ME,
+                               .status = PSD_NO_NODE,
+                               .term = 5,
+                               .seats = at,
+                               .n_seats = 2};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t sign = {0};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t answer = {0};
+    PSD_AUTO(ps_node_message_done) ps_node_message_t got = {0};
+
+    cr_assert_not(ps_agent_sign(agent, &sign), "the registry does not know it yet");
+    join();
+    cr_assert(ps_agent_sign(agent, &sign));
+    cr_assert_eq(ps_node_message_decode((ps_bytes_t){sign.data, sign.size}, &got, err), PSD_OK);
+    cr_assert_eq(got.kind, PS_NODE_BEAT);
+    cr_assert_eq(got.serial, 0);
+    cr_assert_eq(got.incarnation, ME);
+    sample_text(heard.node.name, sizeof heard.node.name, "b");
+    cr_assert(ps_node_message_encode(&heard, &answer));
+    ps_agent_take_of_member(agent, (ps_bytes_t){answer.data, answer.size});
+    cr_assert_str_eq(ps_agent_elsewhere(agent), "tcp://b:1");
+    cr_assert(ps_agent_is_announced(agent), "until it moves");
+    ps_agent_move(agent, BEAT_MS, now_ms);
+    assert_silent();
+    heard.term = 6; /* of the leader that it follows by now */
+    heard.status = PSD_OK;
+    hear(&heard);
+    ps_agent_take_of_member(agent, (ps_bytes_t){answer.data, answer.size});
+    cr_assert_null(ps_agent_elsewhere(agent), "it has led before");
+}
+
 Test(agent, forwards_reports_while_it_is_announced)
 {
     const ps_report_t report = {.kind = PS_REPORT_CAUGHT_UP, .table = 3, .lsn = 9};

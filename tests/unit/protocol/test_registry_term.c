@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* protocol/registry/registry.h: what a member does when it begins to lead, and
  * what is known of requests that are repeated. */
+#include "protocol/placement/registry_decide.h"
 #include "support/registry_test.h"
 
 TestSuite(registry_term, .init = make_registry, .fini = drop_registry);
@@ -134,6 +135,67 @@ Test(registry_term, who_lives_is_not_known)
     cr_assert_eq(ps_registry_node(registry, "n0")->started_ms, 50);
     cr_assert_not(ps_registry_last_seen(registry, 1, 0, &seen_ms, &clock));
     cr_assert_eq(ps_registry_deadline(registry), 50 + FIXTURE_LOST_AFTER_MS);
+}
+
+/* A node is there from 50 on; this member hears the nodes from 100 on. */
+static void listen(void)
+{
+    ps_registry_args_t args = fixture_args();
+
+    args.suspect_after_ms = 400;
+    ps_registry_destroy(&registry);
+    cr_assert_eq(ps_registry_new(&args, &registry, err), PSD_OK);
+    begin();
+    ps_registry_listen(registry, 100);
+}
+
+static void lead_at(uint64_t at_ms)
+{
+    ps_command_t step = {0};
+
+    cr_assert_eq(ps_registry_plan_term(registry, 1, 9, 4, &step, err), PSD_OK);
+    cr_assert_eq(ps_registry_apply(registry, &step, at_ms, err), PSD_OK);
+}
+
+/* A member that hears the nodes itself knows who lives, … */
+Test(registry_term, who_lives_is_what_a_member_has_heard)
+{
+    const ps_node_t *node = NULL;
+
+    listen();
+    node = ps_registry_node(registry, "n0");
+    cr_assert_eq(ps_registry_node_beat(registry, "n0", node->incarnation, 0, 150, err), PSD_OK);
+    lead_at(200);
+    node = ps_registry_node(registry, "n0");
+    cr_assert(node->up);
+    cr_assert_eq(node->last_seen_ms, 150);
+    cr_assert_eq(node->started_ms, 50, "it did not start again");
+    cr_assert(ps_registry_knows_nodes(registry, 200));
+}
+
+/* … and since when others are silent. */
+Test(registry_term, who_was_not_heard_is_silent_since_the_member_listens)
+{
+    listen();
+    lead_at(200);
+    cr_assert_not(ps_registry_node(registry, "n0")->up);
+    cr_assert_eq(ps_registry_node(registry, "n0")->last_seen_ms, 100);
+    cr_assert_not(ps_registry_knows_nodes(registry, 499));
+    cr_assert(ps_registry_knows_nodes(registry, 501));
+}
+
+/* While the member itself was paused it could not hear them. */
+Test(registry_term, a_pause_of_the_member_is_no_silence_of_nodes)
+{
+    const ps_node_t *node = NULL;
+
+    listen();
+    node = ps_registry_node(registry, "n0");
+    cr_assert_eq(ps_registry_node_beat(registry, "n0", node->incarnation, 0, 150, err), PSD_OK);
+    ps_registry_listen(registry, 160);
+    ps_registry_listen(registry, 5000);
+    lead_at(5001);
+    cr_assert_geq(ps_registry_node(registry, "n0")->last_seen_ms, 4900);
 }
 
 Test(registry_term, what_is_no_term_is_refused)
