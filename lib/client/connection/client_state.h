@@ -143,6 +143,7 @@ struct psd_client {
     ps_socket_t *control;          /* owned; to an address of the finder */
     ps_finder_t finder;            /* of the registry */
     size_t registry_at;            /* its address that answered last */
+    bool is_registry_lost;         /* it was left for another one, and none has answered yet */
     uint64_t unheard_ms;           /* since when questions wait without a word; 0: none waits */
     uint64_t last_ask;             /* id of the newest question */
     struct ps_questions questions; /* borrowed; those that calls wait for */

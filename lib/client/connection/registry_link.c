@@ -20,7 +20,8 @@ static psd_status_t connect_to(psd_client_t *self, ps_socket_t **ret_socket, psd
                                    .frame_bytes = PS_DOC_BYTES_MAX,
                                    .chunk_bytes = PS_DOC_BYTES_MAX,
                                    .linger_ms = LINGER_MS,
-                                   .patience_ms = PS_PATIENCE_SMALL_MS};
+                                   .patience_ms = PS_PATIENCE_SMALL_MS,
+                                   .is_watched = true};
 
     return ps_socket_connect(ps_finder_endpoint(&self->finder), &args, ret_socket, err);
 }
@@ -69,6 +70,10 @@ bool ps_registry_heard(psd_client_t *self, const ps_doc_t *reply)
     if (!ps_finder_heard(&self->finder, reply, self->now_ms)) {
         return false;
     }
+    if (self->is_registry_lost && self->routes_asked != 0) {
+        self->routes_due_ms = self->now_ms; /* it may never have come there */
+    }
+    self->is_registry_lost = false;
     self->registry_at = self->finder.at;
     if (self->number != 0) {
         tell_move(self, before);
@@ -98,6 +103,16 @@ static bool go_there(psd_client_t *self)
     return true;
 }
 
+/* Its process ended, or the way to it: another node may have the registry by now. */
+static void look_for_break(psd_client_t *self)
+{
+    if (self->finder.n > 1 && self->finder.at == self->finder.found &&
+        ps_socket_is_gone(self->control)) {
+        self->is_registry_lost = true;
+        ps_finder_broke(&self->finder, self->now_ms);
+    }
+}
+
 void ps_registry_look(psd_client_t *self)
 {
     bool moved = false;
@@ -113,7 +128,9 @@ void ps_registry_look(psd_client_t *self)
     if (self->number == 0) { /* the hello itself is answered at once */
         ps_finder_asked(&self->finder, self->now_ms);
     }
+    look_for_break(self);
     if (ps_finder_look(&self->finder, self->now_ms, &moved)) {
+        self->is_registry_lost = self->is_registry_lost || moved;
         if (moved && !go_there(self)) {
             return;
         }

@@ -232,6 +232,11 @@ bool ps_finder_heard(ps_finder_t *self, const ps_doc_t *reply, uint64_t now_ms)
     learn_name(self, reply);
     if (ps_reply_status(reply, NULL) != PSD_NOT_LEADER) {
         self->found = self->at;
+        for (size_t i = 0; i < self->n; i++) { /* it may be there again */
+            if (self->items[i].said == PS_SAID_REFUSED) {
+                self->items[i].said = PS_SAID_NOTHING;
+            }
+        }
         self->items[self->at].said = PS_SAID_ANSWER;
         self->step_ms = UINT64_MAX;
         begin_round(self);
@@ -247,7 +252,8 @@ bool ps_finder_heard(ps_finder_t *self, const ps_doc_t *reply, uint64_t now_ms)
         next = learn_one(self, &leader);
     }
     self->items[self->at].said = next == PS_FINDER_MAX ? PS_SAID_NO_LEADER : PS_SAID_LEADER;
-    if (next != PS_FINDER_MAX && next != self->at && self->n_hops < PS_FINDER_HOPS) {
+    if (next != PS_FINDER_MAX && next != self->at && self->n_hops < PS_FINDER_HOPS &&
+        self->items[next].said != PS_SAID_REFUSED) {
         plan(self, next, self->n_hops + 1, now_ms);
     } else {
         plan_next(self, now_ms + self->pause_ms);
@@ -264,6 +270,13 @@ void ps_finder_refused(ps_finder_t *self, size_t i, const char *why, uint64_t no
     if (i == self->at && self->n > 1) {
         plan_next(self, now_ms);
     }
+}
+
+void ps_finder_broke(ps_finder_t *self, uint64_t now_ms)
+{
+    begin_round(self);
+    self->found = PS_FINDER_MAX;
+    ps_finder_refused(self, self->at, "the connection broke", now_ms);
 }
 
 /* Asks at `next`. With each round it is slower. */

@@ -93,6 +93,9 @@ void ps_finder_rest(ps_finder_t *self);
 bool ps_finder_heard(ps_finder_t *self, const ps_doc_t *reply, uint64_t now_ms);
 /* Nobody listens at items[i]. */
 void ps_finder_refused(ps_finder_t *self, size_t i, const char *why, uint64_t now_ms);
+/* The connection to the registry that has answered broke: the next address is asked
+ * at once, and nobody who still names this one is believed. */
+void ps_finder_broke(ps_finder_t *self, uint64_t now_ms);
 /* Whether it is time to ask again, at ps_finder_endpoint; ret_moved: which is
  * another one than before. */
 bool ps_finder_look(ps_finder_t *self, uint64_t now_ms, bool *ret_moved);

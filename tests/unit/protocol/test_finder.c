@@ -254,6 +254,28 @@ Test(finder, a_refused_address_is_left_at_once)
                       " cannot be reached: Connection refused");
 }
 
+/* Others name it for a while, though its process ended. */
+Test(finder, a_registry_whose_connection_broke_is_left_at_once_and_not_believed_in)
+{
+    ps_finder_t finder = finder_of(A "," B "," C);
+
+    ps_finder_asked(&finder, 0);
+    cr_assert(hear(&finder, "{\"status\":\"OK\"}", 10));
+    ps_finder_broke(&finder, 1000);
+    assert_goes(&finder, 1000, B);
+    ps_finder_asked(&finder, 1000);
+    refer(&finder, "b", LEADER("a", A), 1010);
+    assert_stays(&finder, 1010);
+    assert_goes(&finder, 1010 + PS_FINDER_PAUSE_MS, C);
+    refer(&finder, "c", LEADER("b", B), 1200);
+    assert_goes(&finder, 1200, B);
+    cr_assert(hear(&finder, "{\"status\":\"OK\"}", 1210));
+    ps_finder_broke(&finder, 2000);
+    assert_goes(&finder, 2000, C);
+    refer(&finder, "c", LEADER("a", A), 2010); /* it was started again */
+    assert_goes(&finder, 2010, A);
+}
+
 Test(finder, members_survive_a_document)
 {
     ps_members_t members = {.n = 2,
