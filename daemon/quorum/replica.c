@@ -448,6 +448,12 @@ static psd_status_t apply_all(ps_replica_t *self, psd_error_t *err)
         rc = ps_quorum_apply(self->registry, &shelf, index, &entry, ps_now_ms(), err);
         if (rc == PSD_OK) {
             rc = note_applied(self, index, err);
+        } else if (rc == PSD_VERSION) { /* nothing of it is applied */
+            rc = psd_error_wrap(err, PSD_FOREIGN,
+                                "entry %" PRIu64 " of the registry's log is of another build than "
+                                "psd " PSD_RELEASE "; run one build on all nodes that have the "
+                                "registry",
+                                index);
         } else {
             rc = psd_error_wrap(err, rc, "entry %" PRIu64 " of the registry's log", index);
         }
