@@ -42,7 +42,7 @@ bool ps_control_flush(ps_control_t *self)
     char quoted[512];
     psd_status_t rc = PSD_OK;
 
-    if (!ps_fleet_holds(self->fleet)) {
+    if (self->fleet == NULL || !ps_fleet_holds(self->fleet)) { /* NULL: it was not made whole */
         return true;
     }
     rc = ps_replica_flush(self->is.replica, self->err);
