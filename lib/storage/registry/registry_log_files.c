@@ -72,11 +72,19 @@ void ps_registry_log_note(ps_registry_log_t *self)
     const ps_registry_flushed_t note = {self->state.generation, self->flushed};
     uint8_t bytes[PS_REGISTRY_FLUSHED_SLOT];
     ps_bytes_t span = {bytes, sizeof bytes};
+    psd_status_t rc = PSD_OK;
 
     ps_registry_flushed_write(&note, bytes);
     /* A write that fails may tear the slot: the other one stays as it is. */
-    if (self->disk->write(self->disk, self->note, self->note_slot * PS_REGISTRY_SLOT_AT, &span, 1,
-                          NULL) == PSD_OK) {
+    rc = self->disk->write(self->disk, self->note, self->note_slot * PS_REGISTRY_SLOT_AT, &span, 1,
+                           NULL);
+    self->note_is_torn = self->note_is_torn || rc != PSD_OK;
+    /* Else a loss of power could bring it back while the other one is written. */
+    if (rc == PSD_OK && self->note_is_torn) {
+        rc = self->disk->flush(self->disk, self->note, NULL);
+    }
+    if (rc == PSD_OK) {
+        self->note_is_torn = false;
         self->note_slot = 1 - self->note_slot;
     }
 }

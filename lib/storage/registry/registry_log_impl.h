@@ -28,7 +28,7 @@ struct ps_registry_log {
     size_t state_slot;    /* that is on the disk; the other one is written next */
     ps_disk_file_t *note; /* `flushed`; open */
     size_t note_slot;     /* of it that is written next */
-    bool note_is_torn;    /* and that one was not whole at the open */
+    bool note_is_torn;    /* and that one may be torn on the disk */
     uint64_t flushed;     /* entries up to this one are on the disk */
     uint64_t last_term;   /* of the last entry; 0: none */
 

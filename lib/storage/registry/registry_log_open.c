@@ -453,13 +453,6 @@ static psd_status_t refuse_missing(const ps_registry_log_t *self, const char *na
                          self->dir, name, n);
 }
 
-/* Else the next crash could bring the torn slot back, and tear the other one. */
-static psd_status_t mend_note(ps_registry_log_t *self, psd_error_t *err)
-{
-    ps_registry_log_note(self);
-    return self->disk->flush(self->disk, self->note, err);
-}
-
 static psd_status_t open_all(ps_registry_log_t *self, const ps_registry_names_t *names,
                              psd_error_t *err)
 {
@@ -480,10 +473,7 @@ static psd_status_t open_all(ps_registry_log_t *self, const ps_registry_names_t 
         return refuse_missing(self, PS_REGISTRY_FLUSHED_NAME, names->n, err);
     }
     rc = ps_registry_log_open_note(self, false, err);
-    if (rc == PSD_OK) {
-        rc = open_segments(self, names, err);
-    }
-    return rc == PSD_OK && self->note_is_torn ? mend_note(self, err) : rc;
+    return rc == PSD_OK ? open_segments(self, names, err) : rc;
 }
 
 psd_status_t ps_registry_log_open(const ps_registry_log_args_t *args, ps_registry_log_t **ret_log,
