@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Planted: a node obeys a leader that has been deposed. */
+#include "sim_cluster_planted.h"
+
+static uint64_t highest;
+
+psd_status_t __real_ps_node_message_decode(ps_bytes_t bytes, ps_node_message_t *ret_message,
+                                           psd_error_t *err);
+psd_status_t __wrap_ps_node_message_decode(ps_bytes_t bytes, ps_node_message_t *ret_message,
+                                           psd_error_t *err);
+void __real_ps_agent_take(ps_agent_t *self, ps_bytes_t bytes, uint64_t now_ms);
+void __wrap_ps_agent_take(ps_agent_t *self, ps_bytes_t bytes, uint64_t now_ms);
+
+static bool takes;
+
+/* All messages of a node's registry seem to be of its highest term. */
+psd_status_t __wrap_ps_node_message_decode(ps_bytes_t bytes, ps_node_message_t *ret_message,
+                                           psd_error_t *err)
+{
+    psd_status_t rc = __real_ps_node_message_decode(bytes, ret_message, err);
+
+    if (takes && rc == PSD_OK && ret_message->term != 0) {
+        highest = ret_message->term > highest ? ret_message->term : highest;
+        ret_message->term = highest;
+    }
+    return rc;
+}
+
+void __wrap_ps_agent_take(ps_agent_t *self, ps_bytes_t bytes, uint64_t now_ms)
+{
+    takes = true;
+    __real_ps_agent_take(self, bytes, now_ms);
+    takes = false;
+}
+
+int main(void)
+{
+    return cluster_planted_main("a deposed leader is obeyed");
+}
