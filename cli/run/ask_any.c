@@ -12,10 +12,13 @@
 #include "transport/sockets/socket.h"
 
 #define BETTER_MS 300 /* for a better answer after the first one */
-#define LOOK_MS 500   /* without an answer, before it is asked whether anybody listens … */
-#define REACH_MS 100  /* … which takes so long at each address */
-#define SOON_MS 500   /* for a leader, before it is asked whether there is one … */
-#define NAME_MS 400   /* … for so long */
+#define VAIN_MS 800   /* for a member to answer, when other nodes do */
+#define LOOK_MS                                                                                     \
+    500 /* between two questions; without an answer, before it is asked whether anybody listens … \
+         */
+#define REACH_MS 100 /* … which takes so long at each address */
+#define SOON_MS 500  /* for a leader, before it is asked whether there is one … */
+#define NAME_MS 400  /* … for so long */
 #define HIGH_WATER 16
 
 typedef struct round {
@@ -36,6 +39,13 @@ static void round_done(round_t *self)
     ps_context_destroy(&self->context);
     ps_buffer_done(&self->question);
     ps_json_unref(&self->best);
+}
+
+static psd_status_t send_question(const round_t *self, size_t i, psd_error_t *err)
+{
+    return ps_socket_send_text(
+        self->links[i], 0, (ps_bytes_t){.data = self->question.data, .size = self->question.size},
+        err);
 }
 
 /* Asks one more node, unless it is asked already. */
@@ -63,9 +73,15 @@ static psd_status_t ask(round_t *self, const char *endpoint, psd_error_t *err)
         return rc;
     }
     self->n++;
-    return ps_socket_send_text(
-        self->links[self->n - 1], 0,
-        (ps_bytes_t){.data = self->question.data, .size = self->question.size}, err);
+    return send_question(self, self->n - 1, err);
+}
+
+/* They may have been silent, or knew nothing yet. */
+static void ask_again(const round_t *self)
+{
+    for (size_t i = 0; i < self->n; i++) {
+        (void)!send_question(self, i, NULL); /* it has enough of them in its queue */
+    }
 }
 
 /* Of two answers of members that do not lead. */
@@ -149,27 +165,44 @@ static psd_status_t say_nobody(const ps_cli_t *cli, const round_t *self, psd_err
                        : psd_error_set(err, PSD_CONNECT, "no answer from %s", cli->endpoint);
 }
 
+/* Nodes answer, and none of them is a member: more time would hardly help. */
+static bool is_vain(const ps_cli_t *cli, const round_t *self, uint64_t began_ms)
+{
+    return self->best == NULL && self->heard && !ps_args_given(&cli->args, "timeout") &&
+           !ps_args_on(&cli->args, "wait") && ps_now_ms() >= began_ms + VAIN_MS;
+}
+
+static bool is_stale(const round_t *self)
+{
+    return self->best == NULL || json_is_true(ps_json_at(self->best, "stale"));
+}
+
 /* Until a leader has answered, or no better answer is to be expected. */
 static psd_status_t gather(const ps_cli_t *cli, round_t *self, psd_error_t *err)
 {
     const bool waits = ps_args_on(&cli->args, "wait");
-    uint64_t until_ms = ps_now_ms() + cli->timeout_ms;
+    const uint64_t began_ms = ps_now_ms();
+    uint64_t until_ms = began_ms + cli->timeout_ms;
+    uint64_t ask_ms = began_ms + LOOK_MS;
     bool had_any = false;
     psd_status_t rc = PSD_OK;
 
-    for (uint64_t now_ms = ps_now_ms();
-         rc == PSD_OK && now_ms < until_ms &&
-         (self->best == NULL || json_is_true(ps_json_at(self->best, "stale")));
+    for (uint64_t now_ms = began_ms; rc == PSD_OK && now_ms < until_ms && is_stale(self);
          now_ms = ps_now_ms()) {
         const uint64_t left_ms = until_ms - now_ms;
 
         rc = receive(self, left_ms < LOOK_MS ? left_ms : LOOK_MS, err);
-        if (rc == PSD_OK && !waits && !self->heard && !ps_cli_is_listened(cli, REACH_MS)) {
+        if (rc == PSD_OK && (is_vain(cli, self, began_ms) ||
+                             (!waits && !self->heard && !ps_cli_is_listened(cli, REACH_MS)))) {
             break;
+        }
+        if (ps_now_ms() >= ask_ms) {
+            ask_again(self);
+            ask_ms = ps_now_ms() + LOOK_MS;
         }
         if (self->best != NULL && !had_any) {
             had_any = true;
-            until_ms = now_ms + BETTER_MS < until_ms ? ps_now_ms() + BETTER_MS : until_ms;
+            until_ms = ps_now_ms() + BETTER_MS < until_ms ? ps_now_ms() + BETTER_MS : until_ms;
         }
     }
     return rc == PSD_OK && self->best == NULL ? say_nobody(cli, self, err) : rc;

@@ -96,14 +96,17 @@ static psd_status_t change(ps_control_t *self, ps_control_request_t *request,
 
 /* Another voter is to lead, and does the rest. */
 static psd_status_t hand_over(ps_control_t *self, ps_control_request_t *request,
-                              const ps_care_member_t *heir, psd_error_t *err)
+                              const ps_members_view_t *view, const ps_care_member_t *heir,
+                              psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
+    if (heir == NULL && ps_care_check_leaves(&view->care, self->is.node, NULL) == PSD_OK) {
+        return pause_for(request, "no other voter has caught up", err);
+    }
     if (heir == NULL) {
         return psd_error_set(err, PSD_NODE_HELD,
-                             "node \"%s\" leads the registry, and no other voter is up and has "
-                             "caught up",
+                             "node \"%s\" leads the registry, and no other voter is up",
                              self->is.node);
     }
     rc = ps_quorum_thread_transfer(ps_replica_thread(self->is.replica), heir->id, err);
@@ -182,7 +185,7 @@ static psd_status_t approach(ps_control_t *self, ps_control_request_t *request,
         return change(self, request, PS_QUORUM_PROMOTE, member, err);
     }
     if (member->leads) {
-        return hand_over(self, request, ps_care_heir(&view->care), err);
+        return hand_over(self, request, view, ps_care_heir(&view->care), err);
     }
     return change(self, request, wish->role == WISH_NONE ? PS_QUORUM_REMOVE : PS_QUORUM_DEMOTE,
                   member, err);
@@ -248,28 +251,26 @@ psd_status_t ps_control_registry_set(ps_control_t *self, ps_control_request_t *r
 
 /* ---- the lead ---- */
 
-/* Who is to lead; NULL: the leader is another one than `from` already, or is the one that is
- * wanted. */
+/* Who is to lead. *ret_done: somebody else than `from` leads already, or the one that is
+ * wanted. *ret_heir NULL: anybody, and there is nobody now. */
 static psd_status_t read_heir(const ps_control_t *self, const ps_control_request_t *request,
                               const ps_members_view_t *view, const ps_care_member_t **ret_heir,
-                              psd_error_t *err)
+                              bool *ret_done, psd_error_t *err)
 {
     const char *name = NULL;
     psd_status_t rc = PSD_OK;
 
     *ret_heir = NULL;
+    *ret_done = false;
     if (!ps_doc_has(request->doc, "name")) {
         rc = ps_doc_get_text(request->doc, "from", PS_NAME_MAX, &name, err);
-        if (rc == PSD_OK && strcmp(name, self->is.node) == 0) {
-            *ret_heir = ps_care_heir(&view->care);
-            rc = *ret_heir != NULL
-                     ? PSD_OK
-                     : psd_error_set(err, PSD_FEW_NODES, "no other voter is up and has caught up");
-        }
+        *ret_done = rc == PSD_OK && strcmp(name, self->is.node) != 0;
+        *ret_heir = ps_care_heir(&view->care);
         return rc;
     }
     rc = read_node(self, request->doc, &name, err);
-    if (rc != PSD_OK || strcmp(name, self->is.node) == 0) {
+    *ret_done = rc == PSD_OK && strcmp(name, self->is.node) == 0;
+    if (rc != PSD_OK || *ret_done) {
         return rc;
     }
     *ret_heir = ps_care_member(&view->care, name);
@@ -286,6 +287,7 @@ psd_status_t ps_control_registry_transfer(ps_control_t *self, ps_control_request
     ps_members_view_t view;
     const ps_care_member_t *heir = NULL;
     bool dry_run = false;
+    bool done = false;
     psd_status_t rc = check_replicated(self, err);
 
     if (rc == PSD_OK) {
@@ -293,15 +295,15 @@ psd_status_t ps_control_registry_transfer(ps_control_t *self, ps_control_request
     }
     if (rc == PSD_OK) {
         ps_control_view_members(self, &view);
-        rc = read_heir(self, request, &view, &heir, err);
+        rc = read_heir(self, request, &view, &heir, &done, err);
+    }
+    if (rc == PSD_OK && !done && (!dry_run || heir == NULL)) {
+        return hand_over(self, request, &view, heir, err);
     }
     if (rc != PSD_OK) {
         return rc;
     }
-    if (heir != NULL && !dry_run) {
-        return hand_over(self, request, heir, err);
-    }
-    return ps_doc_set_text(request->reply, "leader", heir == NULL ? self->is.node : heir->node) &&
+    return ps_doc_set_text(request->reply, "leader", done ? self->is.node : heir->node) &&
                    ps_doc_set_bool(request->reply, "dry_run", dry_run)
                ? PSD_OK
                : ps_control_no_memory(err);
