@@ -164,19 +164,19 @@ void ps_control_view_members(ps_control_t *self, ps_members_view_t *ret_view)
 static psd_status_t send_invite(ps_control_t *self, const ps_members_view_t *view,
                                 const ps_node_t *node, psd_error_t *err)
 {
-    ps_node_message_t invite = {.member = view->view.member};
+    ps_node_message_t message = {.member = view->view.member};
     psd_status_t rc = PSD_OK;
 
     if (ps_id_is_zero(&self->tending.token)) {
         rc = ps_random(&self->tending.token, sizeof self->tending.token, err);
     }
     if (rc == PSD_OK) {
-        invite.token = self->tending.token;
-        invite.proof = *ps_quorum_thread_key(ps_replica_thread(self->is.replica));
-        (void)snprintf(invite.node.name, sizeof invite.node.name, "%s", self->is.node);
-        (void)snprintf(invite.node.control, sizeof invite.node.control, "%s",
+        message.token = self->tending.token;
+        message.proof = *ps_quorum_thread_key(ps_replica_thread(self->is.replica));
+        (void)snprintf(message.node.name, sizeof message.node.name, "%s", self->is.node);
+        (void)snprintf(message.node.control, sizeof message.node.control, "%s",
                        ps_quorum_thread_endpoint(ps_replica_thread(self->is.replica)));
-        ps_fleet_invite(self->fleet, node->incarnation, &invite);
+        ps_fleet_invite(self->fleet, node->incarnation, &message);
     }
     return rc;
 }

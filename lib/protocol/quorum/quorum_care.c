@@ -74,6 +74,11 @@ static bool may_leave(const counts_t *counts, const ps_care_member_t *member)
            is_majority(counts->n_up - (member->is_up ? 1 : 0), counts->n_voters - 1);
 }
 
+static ps_care_step_t nothing(void)
+{
+    return (ps_care_step_t){.kind = PS_CARE_NONE};
+}
+
 static ps_care_step_t step(ps_care_kind_t kind, const ps_care_member_t *member)
 {
     return (ps_care_step_t){.kind = kind, .member = member->id, .node = member->node};
@@ -105,7 +110,7 @@ static ps_care_step_t promote(const ps_care_t *care)
             least = n;
         }
     }
-    return best == NULL ? (ps_care_step_t){.kind = PS_CARE_NONE} : step(PS_CARE_PROMOTE, best);
+    return best == NULL ? nothing() : step(PS_CARE_PROMOTE, best);
 }
 
 /* A voter that goes leaves when there are enough others, or when nobody can take its
@@ -128,7 +133,7 @@ static ps_care_step_t release_voter(const ps_care_t *care, const counts_t *count
             return step(PS_CARE_REMOVE, member);
         }
     }
-    return (ps_care_step_t){.kind = PS_CARE_NONE};
+    return nothing();
 }
 
 /* A stand-by that goes makes room for a node that comes. */
@@ -141,12 +146,13 @@ static ps_care_step_t release_standby(const ps_care_t *care)
             return step(PS_CARE_REMOVE, member);
         }
     }
-    return (ps_care_step_t){.kind = PS_CARE_NONE};
+    return nothing();
 }
 
 static ps_care_step_t invite(const ps_care_t *care)
 {
     const ps_care_node_t *best = NULL;
+    ps_care_step_t next = nothing();
     uint32_t least = UINT32_MAX;
 
     for (size_t i = 0; i < care->n_nodes; i++) {
@@ -159,15 +165,18 @@ static ps_care_step_t invite(const ps_care_t *care)
             least = n;
         }
     }
-    return best == NULL ? (ps_care_step_t){.kind = PS_CARE_NONE}
-                        : (ps_care_step_t){.kind = PS_CARE_INVITE, .node = best->node};
+    if (best != NULL) {
+        next.kind = PS_CARE_INVITE;
+        next.node = best->node;
+    }
+    return next;
 }
 
 ps_care_step_t ps_care_next(const ps_care_t *care)
 {
     const counts_t counts = count(care);
     const uint32_t standbys = care->voters >= 3 ? PS_CARE_STANDBYS : 0;
-    ps_care_step_t next = {.kind = PS_CARE_NONE};
+    ps_care_step_t next = nothing();
 
     if (may_promote(care, &counts)) {
         return promote(care);
