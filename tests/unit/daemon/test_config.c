@@ -354,6 +354,21 @@ Test(config, a_lease_ends_before_another_primary_is_made)
                                           "cluster.suspect_after, which is 400");
 }
 
+Test(config, voters_are_an_odd_number)
+{
+    cr_assert_eq(set_flag(PS_KEY_registry_voters, "4"), PSD_OK);
+    cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG);
+    cr_assert_str_eq(psd_error_text(err), "--flag: registry.voters is 4; allowed: 1, 3, 5");
+}
+
+Test(config, a_node_is_suspect_before_it_is_replaced)
+{
+    cr_assert_eq(set_flag(PS_KEY_cluster_suspect_after, "40000"), PSD_OK);
+    cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG);
+    cr_assert_not_null(strstr(psd_error_text(err), "cluster.repair_after is 30000; allowed: at "
+                                                   "least cluster.suspect_after, which is 40000"));
+}
+
 Test(config, a_copy_is_slow_behind_its_lease)
 {
     cr_assert_eq(set_flag(PS_KEY_copies_slow_after_ms, "299"), PSD_OK);
