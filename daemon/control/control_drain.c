@@ -157,7 +157,11 @@ psd_status_t ps_control_node_remove(ps_control_t *self, ps_control_request_t *re
         return rc;
     }
     if (node->incarnation == self->is.incarnation) {
-        return psd_error_set(err, PSD_DENIED, "node \"%s\" has the registry, which stays",
+        return psd_error_set(err, PSD_DENIED,
+                             ps_control_n_voters(self) < 2
+                                 ? "node \"%s\" has the registry, which stays"
+                                 : "node \"%s\" leads the registry; hand the lead over first "
+                                   "(pscli cluster registry transfer)",
                              node->name);
     }
     rc = say_removed(request, err);
