@@ -106,7 +106,7 @@ PSD_MUST_CHECK psd_status_t ps_server_end_leave(ps_server_t *self, psd_error_t *
  * that it is none, it gives up its part. Call it now and then. */
 void ps_server_check_seat(ps_server_t *self);
 /* What a node knows of itself: member.json. */
-typedef struct ps_membership {
+typedef struct ps_belonging {
     bool is_there;
     ps_id_t cluster;
     char name[PS_NAME_MAX + 1]; /* of the cluster */
@@ -114,10 +114,10 @@ typedef struct ps_membership {
     ps_id_t secret;       /* zero: written before nodes had one */
     bool own_registry;    /* registry.db is no rest of another cluster: it was forced, or rebuilt */
     ps_members_t members; /* that have the registry, at the last join */
-} ps_membership_t;
+} ps_belonging_t;
 
 /* Errors: PSD_IO, PSD_DAMAGED, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_server_read_membership(const ps_server_t *self, ps_membership_t *ret,
+PSD_MUST_CHECK psd_status_t ps_server_read_membership(const ps_server_t *self, ps_belonging_t *ret,
                                                       psd_error_t *err);
 /* The directory has a registry's database. */
 bool ps_server_has_registry(const ps_server_t *self);

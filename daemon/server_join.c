@@ -32,7 +32,7 @@ static psd_status_t copy_name(const ps_doc_t *doc, const char *key, char *ret, p
     return rc;
 }
 
-static psd_status_t read_membership(const char *dir, ps_membership_t *ret, psd_error_t *err)
+static psd_status_t read_membership(const char *dir, ps_belonging_t *ret, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
     psd_status_t rc = ps_sealed_read(dir, MEMBERSHIP, &doc, err);
@@ -63,7 +63,7 @@ static psd_status_t read_membership(const char *dir, ps_membership_t *ret, psd_e
     return PSD_OK;
 }
 
-static psd_status_t write_membership(const char *dir, const ps_membership_t *self, psd_error_t *err)
+static psd_status_t write_membership(const char *dir, const ps_belonging_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
 
@@ -80,7 +80,7 @@ static psd_status_t write_membership(const char *dir, const ps_membership_t *sel
 psd_status_t ps_server_write_membership(const ps_server_t *self, const ps_joined_t *joined,
                                         const ps_id_t *secret, psd_error_t *err)
 {
-    ps_membership_t known = {
+    ps_belonging_t known = {
         .cluster = joined->cluster, .secret = *secret, .members = joined->members};
 
     memcpy(known.name, joined->cluster_name, sizeof known.name);
@@ -96,7 +96,7 @@ bool ps_server_has_registry(const ps_server_t *self)
            access((const char *)path.data, F_OK) == 0;
 }
 
-psd_status_t ps_server_read_membership(const ps_server_t *self, ps_membership_t *ret,
+psd_status_t ps_server_read_membership(const ps_server_t *self, ps_belonging_t *ret,
                                        psd_error_t *err)
 {
     return read_membership(self->dir, ret, err);
@@ -105,7 +105,7 @@ psd_status_t ps_server_read_membership(const ps_server_t *self, ps_membership_t 
 psd_status_t ps_server_own_registry(const ps_server_t *self, const ps_id_t *cluster,
                                     const char *cluster_name, psd_error_t *err)
 {
-    ps_membership_t known = {.is_there = false};
+    ps_belonging_t known = {.is_there = false};
     psd_status_t rc = read_membership(self->dir, &known, err);
 
     if (rc != PSD_OK || (!known.is_there && cluster == NULL)) {
@@ -124,14 +124,14 @@ psd_status_t ps_server_own_registry(const ps_server_t *self, const ps_id_t *clus
 
 /* A joined node whose directory got a registry of its own (--force-new-registry,
  * --rebuild-registry). */
-static bool has_own(const ps_server_t *self, const ps_membership_t *known)
+static bool has_own(const ps_server_t *self, const ps_belonging_t *known)
 {
     return known->own_registry && ps_server_has_registry(self);
 }
 
 psd_status_t ps_server_look_own(const ps_server_t *self, bool *ret_own, psd_error_t *err)
 {
-    ps_membership_t known = {.is_there = false};
+    ps_belonging_t known = {.is_there = false};
     psd_status_t rc = read_membership(self->dir, &known, err);
 
     *ret_own = rc == PSD_OK && has_own(self, &known);
@@ -142,7 +142,7 @@ psd_status_t ps_server_look_own(const ps_server_t *self, bool *ret_own, psd_erro
  * (pscli cluster registry single). */
 psd_status_t ps_server_check_own(const ps_server_t *self, psd_error_t *err)
 {
-    ps_membership_t known = {.is_there = false};
+    ps_belonging_t known = {.is_there = false};
     psd_status_t rc = read_membership(self->dir, &known, err);
 
     if (rc != PSD_OK || !known.is_there || ps_server_has_registry(self) ||
@@ -158,7 +158,7 @@ psd_status_t ps_server_check_own(const ps_server_t *self, psd_error_t *err)
 psd_status_t ps_server_read_name(const ps_server_t *self, char ret_name[PS_NAME_MAX + 1],
                                  ps_id_t *ret_secret, psd_error_t *err)
 {
-    ps_membership_t known = {.is_there = false};
+    ps_belonging_t known = {.is_there = false};
     psd_status_t rc = read_membership(self->dir, &known, err);
 
     if (rc == PSD_OK && known.is_there) {
@@ -169,7 +169,7 @@ psd_status_t ps_server_read_name(const ps_server_t *self, char ret_name[PS_NAME_
 }
 
 /* The node keeps the name under which it joined. */
-static psd_status_t settle_name(ps_server_t *self, const ps_membership_t *known, psd_error_t *err)
+static psd_status_t settle_name(ps_server_t *self, const ps_belonging_t *known, psd_error_t *err)
 {
     const ps_config_t *config = self->config;
 
@@ -191,7 +191,7 @@ static psd_status_t settle_name(ps_server_t *self, const ps_membership_t *known,
     return PSD_OK;
 }
 
-static psd_status_t check_cluster(const ps_server_t *self, const ps_membership_t *known,
+static psd_status_t check_cluster(const ps_server_t *self, const ps_belonging_t *known,
                                   const ps_joined_t *joined, psd_error_t *err)
 {
     if (known->is_there && !ps_id_equal(&known->cluster, &joined->cluster)) {
@@ -213,7 +213,7 @@ static bool is_default_name(const ps_server_t *self)
 psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err)
 {
     const ps_socket_args_t socket = ps_server_socket_args(self);
-    ps_membership_t known = {.is_there = false};
+    ps_belonging_t known = {.is_there = false};
     ps_joined_t joined = {0};
     ps_member_self_t who = {.name = NULL};
     psd_status_t rc = ps_data_dir_lock(self->dir, &self->lock, err);

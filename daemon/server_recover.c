@@ -175,7 +175,7 @@ static ps_rebuild_t numbers_above(const ps_heard_file_t *file)
 static psd_status_t rebuild(ps_server_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_heard_file_done) ps_heard_file_t file = {.is_there = false};
-    ps_membership_t known = {.is_there = false};
+    ps_belonging_t known = {.is_there = false};
     ps_rebuild_t numbers;
     psd_status_t rc = ps_heard_file_read(self->dir, &file, err);
 
