@@ -334,11 +334,6 @@ size_t ps_member_seats(const ps_member_t *self, const ps_seat_t **ret_seats)
     return ps_agent_seats(self->agent, ret_seats);
 }
 
-const ps_id_t *ps_member_secret(const ps_member_t *self)
-{
-    return &self->secret;
-}
-
 bool ps_member_is_heard(const ps_member_t *self)
 {
     return ps_agent_is_heard(self->agent);
@@ -423,8 +418,8 @@ uint64_t ps_member_deadline(const ps_member_t *self)
 
 /* ---- the node's own control port ---- */
 
-size_t ps_member_seats(const ps_member_t *self, const ps_replica_t *replica,
-                       ps_seat_t own[PS_SEATS_MAX], const ps_seat_t **ret_seats)
+size_t ps_member_known_seats(const ps_member_t *self, const ps_replica_t *replica,
+                             ps_seat_t own[PS_SEATS_MAX], const ps_seat_t **ret_seats)
 {
     char leader[PS_NAME_MAX + 1];
 
@@ -438,7 +433,7 @@ static void fill_members(const ps_member_t *self, const ps_replica_t *replica,
 {
     ps_seat_t own[PS_SEATS_MAX];
     const ps_seat_t *seats = NULL;
-    size_t n = ps_member_seats(self, replica, own, &seats);
+    size_t n = ps_member_known_seats(self, replica, own, &seats);
 
     members->n = n == 0 ? 1 : n;
     members->items[0] = self->leader;

@@ -39,8 +39,8 @@ struct ps_member {
 
 /* The nodes that have the registry, as far as this node knows. Returns how many; 0:
  * the registry is alone, or unknown. own: room for what the replica says. */
-size_t ps_member_seats(const ps_member_t *self, const ps_replica_t *replica,
-                       ps_seat_t own[PS_SEATS_MAX], const ps_seat_t **ret_seats);
+size_t ps_member_known_seats(const ps_member_t *self, const ps_replica_t *replica,
+                             ps_seat_t own[PS_SEATS_MAX], const ps_seat_t **ret_seats);
 /* member_signs.c: closes the links. */
 void ps_member_drop_signs(ps_member_t *self);
 #endif

@@ -101,7 +101,7 @@ void ps_member_sign(ps_member_t *self, const ps_replica_t *replica, const ps_soc
         return;
     }
     self->sign_ms = now_ms + self->heartbeat_ms;
-    n = ps_member_seats(self, replica, own, &seats);
+    n = ps_member_known_seats(self, replica, own, &seats);
     settle_links(self, seats, n, socket);
     if (self->n_signs == 0 || !ps_agent_sign(self->agent, &sign)) {
         return;

@@ -2,7 +2,7 @@
 /* Planted: a node obeys a leader that has been deposed. */
 #include "sim_cluster_planted.h"
 
-static uint64_t highest;
+static ps_moment_t highest;
 
 psd_status_t __real_ps_node_message_decode(ps_bytes_t bytes, ps_node_message_t *ret_message,
                                            psd_error_t *err);
@@ -13,15 +13,22 @@ void __wrap_ps_agent_take(ps_agent_t *self, ps_bytes_t bytes, uint64_t now_ms);
 
 static bool takes;
 
-/* All messages of a node's registry seem to be of its highest term. */
+static bool is_newer(const ps_moment_t *at)
+{
+    return at->term > highest.term || (at->term == highest.term && at->index > highest.index);
+}
+
+/* All messages of a node's registry seem to be of its newest state. */
 psd_status_t __wrap_ps_node_message_decode(ps_bytes_t bytes, ps_node_message_t *ret_message,
                                            psd_error_t *err)
 {
     psd_status_t rc = __real_ps_node_message_decode(bytes, ret_message, err);
 
-    if (takes && rc == PSD_OK && ret_message->term != 0) {
-        highest = ret_message->term > highest ? ret_message->term : highest;
-        ret_message->term = highest;
+    if (takes && rc == PSD_OK && ret_message->at.term != 0) {
+        if (is_newer(&ret_message->at)) {
+            highest = ret_message->at;
+        }
+        ret_message->at = highest;
     }
     return rc;
 }

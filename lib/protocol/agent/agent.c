@@ -818,7 +818,7 @@ bool ps_agent_sign(const ps_agent_t *self, ps_buffer_t *buffer)
     const ps_node_message_t sign = {.kind = PS_NODE_BEAT,
                                     .cluster = self->is.cluster,
                                     .incarnation = self->is.node.incarnation,
-                                    .term = self->term,
+                                    .at = self->heard.at,
                                     .epoch = self->max_epoch,
                                     .files_out = self->files_out};
 
@@ -831,7 +831,8 @@ void ps_agent_take_of_member(ps_agent_t *self, ps_bytes_t bytes)
 
     if (ps_node_message_decode(bytes, &message, NULL) != PSD_OK || message.kind != PS_NODE_HEARD ||
         !ps_id_equal(&message.cluster, &self->is.cluster) || message.status == PSD_NOT_LEADER ||
-        message.term <= self->term || message.n_seats == 0) {
+        !ps_id_equal(&message.at.lineage, &self->heard.at.lineage) ||
+        message.at.term <= self->heard.at.term || message.n_seats == 0) {
         return;
     }
     message.status = PSD_NOT_LEADER; /* who was asked before does not lead */

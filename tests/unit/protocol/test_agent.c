@@ -475,7 +475,7 @@ Test(agent, signs_to_members_that_do_not_lead)
                                .cluster = sample_id(1),
                                .incarnation = ME,
                                .status = PSD_NO_NODE,
-                               .term = 5,
+                               .at = {.term = 5},
                                .seats = at,
                                .n_seats = 2};
     PSD_AUTO(ps_buffer_done) ps_buffer_t sign = {0};
@@ -496,7 +496,7 @@ Test(agent, signs_to_members_that_do_not_lead)
     cr_assert(ps_agent_is_announced(agent), "until it moves");
     ps_agent_move(agent, BEAT_MS, now_ms);
     assert_silent();
-    heard.term = 6; /* of the leader that it follows by now */
+    heard.at.term = 6; /* of the leader that it follows by now */
     heard.status = PSD_OK;
     hear(&heard);
     ps_agent_take_of_member(agent, (ps_bytes_t){answer.data, answer.size});
