@@ -114,6 +114,14 @@ psd_status_t ps_quorum_log_obey(ps_registry_log_t *log, const ps_quorum_t *quoru
     }
 }
 
+bool ps_quorum_describes(ps_bytes_t bytes, uint64_t index)
+{
+    PSD_AUTO(ps_quorum_message_done) ps_quorum_message_t message = {0};
+
+    return index != 0 && ps_quorum_message_decode(bytes, &message, NULL) == PSD_OK &&
+           message.snapshot.index == index;
+}
+
 /* ---- the state ---- */
 
 psd_status_t ps_quorum_store(ps_registry_t *registry, const ps_shelf_t *shelf,

@@ -37,6 +37,11 @@ PSD_MUST_CHECK psd_status_t ps_quorum_log_rest(ps_registry_log_t *log, const ps_
 PSD_MUST_CHECK psd_status_t ps_quorum_log_obey(ps_registry_log_t *log, const ps_quorum_t *quorum,
                                                const ps_quorum_effect_t *effect, psd_error_t *err);
 
+/* The message describes the database of this index, which is here and whole; 0: there
+ * is none. Only then a message SNAPSHOT may be received (ps_quorum_receive): an older
+ * one may come late. */
+PSD_MUST_CHECK bool ps_quorum_describes(ps_bytes_t bytes, uint64_t index);
+
 /* Where the state is stored: each call is one transaction, with the place. */
 typedef struct ps_shelf {
     void *context;

@@ -242,9 +242,12 @@ static void take_message(ps_quorum_thread_t *self, const ps_guard_word_t *word)
         take_node_message(self, word);
         return;
     }
-    if (ps_quorum_message_from(word->message) != word->member ||
-        (ps_quorum_message_kind(word->message) == PS_QUORUM_SNAPSHOT && !self->coming_whole)) {
-        return; /* of another; or the database did not arrive: it is sent again */
+    if (ps_quorum_message_from(word->message) != word->member) {
+        return;
+    }
+    if (ps_quorum_message_kind(word->message) == PS_QUORUM_SNAPSHOT &&
+        !ps_quorum_describes(word->message, self->coming_whole ? self->coming_index : 0)) {
+        return; /* the database did not arrive: it is sent again */
     }
     rc = ps_quorum_receive(self->quorum, ps_now_ms(), word->message, self->err);
     if (rc == PSD_NOMEM) {

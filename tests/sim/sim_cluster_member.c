@@ -270,14 +270,10 @@ void cluster_member_tick(cluster_t *self, uint32_t at)
     }
 }
 
-/* The database that it describes is there. */
 static bool is_wanted(const cluster_member_t *member, ps_bytes_t bytes)
 {
-    PSD_AUTO(ps_quorum_message_done) ps_quorum_message_t message = {0};
-
     return ps_quorum_message_kind(bytes) != PS_QUORUM_SNAPSHOT ||
-           (member->has_inbox && ps_quorum_message_decode(bytes, &message, NULL) == PSD_OK &&
-            message.snapshot.index == member->inbox.applied.index);
+           ps_quorum_describes(bytes, member->has_inbox ? member->inbox.applied.index : 0);
 }
 
 bool cluster_member_database(cluster_t *self, uint32_t at, const cluster_db_t *db)
