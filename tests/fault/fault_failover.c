@@ -12,8 +12,10 @@
  *
  * fault_failover KEY=VALUE…: nodes, replicas, partitions, rounds, seconds (no
  * round begins later), ack (memory, replica), fault (kill, freeze), victim
- * (primary: never the registry's node; registry), logs (1: those of the nodes
- * are printed).
+ * (primary: never the first node; registry: the first node; leader: the node
+ * whose registry leads; both: that one and the one of the others that is primary
+ * of most), voters (1; 3, 5: the registry is replicated), logs (1: those of the
+ * nodes are printed).
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -37,10 +39,13 @@ typedef struct plan {
     unsigned partitions;
     unsigned rounds;
     unsigned seconds; /* 0: rounds alone count */
+    unsigned voters;
     unsigned logs;
     bool memory;
     bool freezes;
     bool of_registry;
+    bool of_leader;
+    bool of_both;
 } plan_t;
 
 typedef struct places { /* of copies */
@@ -52,6 +57,8 @@ typedef struct places { /* of copies */
 typedef struct test {
     plan_t plan;
     cluster_t cluster;
+    char config[64];
+    char endpoints[CLUSTER_NODES_MAX * CLUSTER_TEXT_SIZE];
     psd_client_t *client; /* looks at the copies */
     psd_error_t *err;
     pauses_t pauses;
@@ -76,8 +83,7 @@ static bool open_client(test_t *test)
 
     psd_options_set_timeout_ms(options, CALL_MS);
     CHECK_OK(psd_options_set_transport(options, "tcp", test->err), test->err);
-    CHECK_OK(psd_connect(test->cluster.nodes[0].control, options, &test->client, test->err),
-             test->err);
+    CHECK_OK(psd_connect(test->endpoints, options, &test->client, test->err), test->err);
     psd_options_destroy(&options);
     return true;
 }
@@ -169,19 +175,85 @@ static bool wait_in_sync(test_t *test, places_t *ret)
     return true;
 }
 
+/* ---- who has the registry ---- */
+
+/* The leader, if all other voters are there too; else CLUSTER_NODES_MAX. */
+static bool look_leader(test_t *test, unsigned *ret_leader)
+{
+    char *text = NULL;
+    json_t *reply = NULL;
+    const json_t *node = NULL;
+    unsigned n_voters = 0;
+    size_t i = 0;
+
+    *ret_leader = CLUSTER_NODES_MAX;
+    CHECK_OK(psd_request(test->client, "{\"op\":\"node_list\"}", CALL_MS, &text, test->err),
+             test->err);
+    reply = json_loads(text, 0, NULL);
+    json_array_foreach(json_object_get(reply, "nodes"), i, node)
+    {
+        const char *member = json_string_value(json_object_get(node, "member"));
+        const char *state = json_string_value(json_object_get(node, "state"));
+        bool is_leader = member != NULL && strcmp(member, "leader") == 0;
+
+        if (is_leader) {
+            *ret_leader = node_of(json_string_value(json_object_get(node, "name")));
+        }
+        n_voters += is_leader || (member != NULL && strcmp(member, "voter") == 0 && state != NULL &&
+                                  strcmp(state, "up") == 0)
+                        ? 1
+                        : 0;
+    }
+    json_decref(reply);
+    psd_free(text);
+    *ret_leader = n_voters == test->plan.voters ? *ret_leader : CLUSTER_NODES_MAX;
+    return true;
+}
+
+static bool wait_leader(test_t *test, unsigned *ret_leader)
+{
+    const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
+    uint64_t end_ms = now_ms() + SYNC_MS;
+
+    *ret_leader = 0;
+    if (test->plan.voters < 3) {
+        return true;
+    }
+    CHECK(look_leader(test, ret_leader));
+    while (*ret_leader == CLUSTER_NODES_MAX && now_ms() < end_ms) {
+        (void)nanosleep(&step, NULL);
+        CHECK(look_leader(test, ret_leader));
+    }
+    CHECK(*ret_leader < CLUSTER_NODES_MAX);
+    return true;
+}
+
 /* ---- a round ---- */
 
-static unsigned choose(const test_t *test, const places_t *places)
+/* The node, other than that one, that is primary of most. */
+static unsigned find_most(const test_t *test, const places_t *places, unsigned other)
 {
-    unsigned best = 1;
+    unsigned best = other == 0 ? 1 : 0;
 
-    if (test->plan.of_registry) {
-        return 0;
-    }
-    for (unsigned i = 2; i < test->plan.nodes; i++) {
-        best = places->n_primaries[i] > places->n_primaries[best] ? i : best;
+    for (unsigned i = best + 1; i < test->plan.nodes; i++) {
+        best = i != other && places->n_primaries[i] > places->n_primaries[best] ? i : best;
     }
     return best;
+}
+
+/* Which nodes fail: one, or two. *ret_also: the second; CLUSTER_NODES_MAX: none. */
+static unsigned choose(const test_t *test, const places_t *places, unsigned leader,
+                       unsigned *ret_also)
+{
+    *ret_also = CLUSTER_NODES_MAX;
+    if (test->plan.of_both) {
+        *ret_also = leader;
+        return find_most(test, places, leader);
+    }
+    if (test->plan.of_registry || test->plan.of_leader) {
+        return test->plan.of_leader ? leader : 0;
+    }
+    return find_most(test, places, 0);
 }
 
 static bool fail(test_t *test, unsigned node)
@@ -213,22 +285,27 @@ static void note(test_t *test, const places_t *places, unsigned node)
                   test->n_rounds, node, places->n_primaries[node], *primary_ms, *longest_ms);
 }
 
-/* Without the registry's node nobody is promoted: it comes back at once, and
- * what it was primary of waits for that. */
+/* Without the only node of the registry nobody is promoted: it comes back at
+ * once, and what it was primary of waits for that. */
 static bool play(test_t *test)
 {
     places_t places;
+    unsigned leader = 0;
     unsigned node = 0;
+    unsigned also = 0;
+    bool is_alone = false;
     bool good = false;
 
-    CHECK(wait_in_sync(test, &places));
-    node = choose(test, &places);
+    CHECK(wait_leader(test, &leader) && wait_in_sync(test, &places));
+    node = choose(test, &places, leader, &also);
+    is_alone = node == 0 && test->plan.voters < 3;
     pauses_mark(&test->pauses);
-    CHECK(fail(test, node));
-    good = node == 0 ? mend(test, node) : true;
+    CHECK(fail(test, node) && (also == CLUSTER_NODES_MAX || fail(test, also)));
+    good = !is_alone || mend(test, node);
     good = good && pauses_wait(&test->pauses, HANG_MS);
     note(test, &places, node);
-    good = (node == 0 || mend(test, node)) && good;
+    good = (is_alone || mend(test, node)) && good;
+    good = (also == CLUSTER_NODES_MAX || mend(test, also)) && good;
     test->n_rounds++;
     return good;
 }
@@ -241,6 +318,13 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+static double load_average(void)
+{
+    double load = 0;
+
+    return getloadavg(&load, 1) == 1 ? load : -1;
+}
+
 static void print(const char *what, uint64_t *ms, unsigned n)
 {
     if (n == 0) {
@@ -248,20 +332,27 @@ static void print(const char *what, uint64_t *ms, unsigned n)
     }
     qsort(ms, n, sizeof *ms, compare);
     (void)printf("%s: %u rounds, median %" PRIu64 " ms, p99 %" PRIu64 " ms, longest %" PRIu64
-                 " ms\n",
-                 what, n, ms[n / 2], ms[(n * 99 + 99) / 100 - 1], ms[n - 1]);
+                 " ms, load %.1f\n",
+                 what, n, ms[n / 2], ms[(n * 99 + 99) / 100 - 1], ms[n - 1], load_average());
 }
 
 static bool play_all(test_t *test)
 {
     const plan_t *plan = &test->plan;
-    const cluster_args_t args = {.n_nodes = plan->nodes, .net = CLUSTER_DIRECT};
+    const cluster_args_t args = {
+        .n_nodes = plan->nodes, .net = CLUSTER_DIRECT, .config = test->config};
     uint64_t end_ms = plan->seconds == 0 ? UINT64_MAX : now_ms() + (uint64_t)plan->seconds * 1000;
 
+    (void)snprintf(test->config, sizeof test->config, "registry:\n  voters: %u\n", plan->voters);
     CHECK(cluster_start(&test->cluster, &args));
+    for (unsigned i = 0; i < (plan->voters < 3 ? 1 : plan->nodes); i++) {
+        size_t used = strlen(test->endpoints);
+
+        (void)snprintf(test->endpoints + used, sizeof test->endpoints - used, "%s%s",
+                       i == 0 ? "" : ",", test->cluster.nodes[i].control);
+    }
     CHECK(open_client(test) && make_table(test));
-    CHECK(pauses_start(&test->pauses, test->cluster.nodes[0].control, plan->partitions,
-                       plan->memory));
+    CHECK(pauses_start(&test->pauses, test->endpoints, plan->partitions, plan->memory));
     CHECK(pauses_wait(&test->pauses, HANG_MS));
     while (test->n_rounds < plan->rounds && now_ms() < end_ms) {
         CHECK(play(test));
@@ -304,6 +395,8 @@ static bool read_word(plan_t *plan, const char *text)
         {"fault=freeze", offsetof(plan_t, freezes), true},
         {"fault=kill", offsetof(plan_t, freezes), false},
         {"victim=registry", offsetof(plan_t, of_registry), true},
+        {"victim=leader", offsetof(plan_t, of_leader), true},
+        {"victim=both", offsetof(plan_t, of_both), true},
         {"victim=primary", offsetof(plan_t, of_registry), false},
     };
 
@@ -329,6 +422,7 @@ static bool read_one(plan_t *plan, const char *text)
         {"partitions=", &plan->partitions, 1, PAUSES_MAX},
         {"rounds=", &plan->rounds, 1, 100000},
         {"seconds=", &plan->seconds, 0, 100000},
+        {"voters=", &plan->voters, 1, 5},
         {"logs=", &plan->logs, 0, 1},
     };
 
@@ -349,13 +443,17 @@ static bool read_one(plan_t *plan, const char *text)
 
 int main(int argc, char **argv)
 {
-    static test_t test = {.plan = {.nodes = 3, .replicas = 3, .partitions = 6, .rounds = 3}};
+    static test_t test = {
+        .plan = {.nodes = 3, .replicas = 3, .partitions = 6, .rounds = 3, .voters = 1}};
 
     for (int i = 1; i < argc; i++) {
         if (!read_one(&test.plan, argv[i])) {
             (void)fprintf(stderr, "not understood: %s\n", argv[i]);
             return 2;
         }
+    }
+    if ((test.plan.of_leader || test.plan.of_both) && test.plan.voters < 3) {
+        test.plan.voters = 3;
     }
     return run(&test) ? 0 : 1;
 }
