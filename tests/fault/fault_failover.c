@@ -452,8 +452,11 @@ int main(int argc, char **argv)
             return 2;
         }
     }
-    if ((test.plan.of_leader || test.plan.of_both) && test.plan.voters < 3) {
+    if (test.plan.of_leader && test.plan.voters < 3) {
         test.plan.voters = 3;
+    }
+    if (test.plan.of_both) { /* of three voters two are no majority */
+        test.plan.voters = 5;
     }
     return run(&test) ? 0 : 1;
 }
