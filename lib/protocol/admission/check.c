@@ -149,6 +149,33 @@ static bool has_lost_rows(const ps_step_t *step, const ps_request_t *request, ps
     return rc != PSD_OK;
 }
 
+/* Jobs are numbered as they are made. */
+static bool is_newer_than_all(const ps_step_t *step, uint32_t job)
+{
+    uint64_t id = 0;
+    size_t at = 0;
+    void *value = NULL;
+
+    while (ps_map_next(&step->jobs, &at, &id, &value)) {
+        if (id >= job) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A node that was frozen, or cut off, when the job was made hears of it late: its
+ * worker retries. One that is forgotten stays unknown. */
+static psd_status_t refuse_job(const ps_step_t *step, uint32_t job, psd_error_t *err)
+{
+    return is_newer_than_all(step, job)
+               ? psd_error_set(err, PSD_BUSY,
+                               "job %" PRIu32
+                               " is not known here yet; the registry has not announced it",
+                               job)
+               : psd_error_set(err, PSD_NO_JOB, "job %" PRIu32 " is not known here", job);
+}
+
 /* May this worker work? *ret_place is NULL for a request of no worker. */
 static psd_status_t check_worker(ps_step_t *step, ps_partition_t *self, const ps_request_t *request,
                                  ps_job_place_t **ret_place, psd_error_t *err)
@@ -164,7 +191,7 @@ static psd_status_t check_worker(ps_step_t *step, ps_partition_t *self, const ps
         return rc;
     }
     if (*ret_place == NULL) {
-        return psd_error_set(err, PSD_NO_JOB, "job %" PRIu32 " is not known here", request->job);
+        return refuse_job(step, request->job, err);
     }
     rc = ps_gate_check((*ret_place)->gate, request->worker, request->joins, request->member, err);
     return rc == PSD_WORKER_LOST && has_lost_rows(step, request, err) ? PSD_ROWS_LOST : rc;

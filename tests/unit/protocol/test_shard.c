@@ -233,7 +233,8 @@ Test(shard, says_which_table_or_partition_is_missing)
     expect_refused(&bench, PSD_NO_TABLE, "the partition does not exist");
 }
 
-Test(shard, refuses_a_mark_of_no_worker_and_an_unknown_job)
+/* The node may have been frozen when the job was made. */
+Test(shard, refuses_a_mark_of_no_worker_and_a_job_that_it_was_not_told_of_yet)
 {
     ps_message_t mark = {.kind = PS_KIND_MARK, .mark = {.table = 1, .epoch = 4, .seq = 1}};
     ps_message_t message = push_message(2);
@@ -242,7 +243,8 @@ Test(shard, refuses_a_mark_of_no_worker_and_an_unknown_job)
     expect_refused(&bench, PSD_NOT_JOINED, "a mark of a client that is not a worker");
     message.push.job = 8;
     cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
-    expect_refused(&bench, PSD_NO_JOB, "job 8 is not known here");
+    expect_refused(&bench, PSD_BUSY,
+                   "job 8 is not known here yet; the registry has not announced it");
 }
 
 Test(shard, refuses_what_is_for_clients)

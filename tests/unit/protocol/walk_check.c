@@ -181,8 +181,8 @@ static void check_primary(world_t *self, const ps_command_t *command, const ps_c
     }
     was = ps_copies_on(old, before_start(self, command, primary->incarnation));
     node = world_node(self, primary->incarnation);
-    if (was == NULL && change->rows_lost) {
-        return; /* a new one, which is empty */
+    if ((was == NULL || !ps_copy_is_heir(was)) && change->rows_lost) {
+        return; /* a new one, or one that was never whole: it is empty */
     }
     if (was == NULL || !ps_copy_is_heir(was)) {
         world_blame(self, "a copy that was not in sync is promoted", change->table,
