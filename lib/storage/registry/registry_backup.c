@@ -148,6 +148,7 @@ typedef struct places {
     ps_buffer_t file;     /* where it will be … */
     ps_buffer_t file_wal; /* … and what would be taken for a part of it */
     ps_buffer_t file_shm;
+    ps_buffer_t log; /* of a member */
     ps_buffer_t old; /* a number of commits that is there already */
 } places_t;
 
@@ -163,6 +164,7 @@ static void places_done(places_t *self)
     ps_buffer_done(&self->file);
     ps_buffer_done(&self->file_wal);
     ps_buffer_done(&self->file_shm);
+    ps_buffer_done(&self->log);
     ps_buffer_done(&self->old);
 }
 
@@ -183,7 +185,8 @@ static psd_status_t find_places(const char *dir, places_t *places, psd_error_t *
                    ps_buffer_print(&places->shm, "%s-shm", text_of(&places->made)) &&
                    ps_buffer_print(&places->file, "%s/registry.db", dir) &&
                    ps_buffer_print(&places->file_wal, "%s/registry.db-wal", dir) &&
-                   ps_buffer_print(&places->file_shm, "%s/registry.db-shm", dir)
+                   ps_buffer_print(&places->file_shm, "%s/registry.db-shm", dir) &&
+                   ps_buffer_print(&places->log, "%s/registry-log", dir)
                ? PSD_OK
                : psd_error_set(err, PSD_NOMEM, "no memory for paths");
 }
@@ -225,7 +228,10 @@ static psd_status_t check_all_free(const places_t *places, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = check_free(text_of(&places->file_wal), err);
     }
-    return rc == PSD_OK ? check_free(text_of(&places->file_shm), err) : rc;
+    if (rc == PSD_OK) {
+        rc = check_free(text_of(&places->file_shm), err);
+    }
+    return rc == PSD_OK ? check_free(text_of(&places->log), err) : rc;
 }
 
 /* Numbers that were assigned after the backup are not assigned again, and

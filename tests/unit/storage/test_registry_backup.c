@@ -134,10 +134,11 @@ Test(registry_backup, one_that_is_there_is_kept)
 /* SQLite would play the other registry's log into the new one. */
 Test(registry_backup, what_is_left_of_another_registry_is_refused)
 {
-    static const char *const LEFT[] = {"registry.db", "registry.db-wal", "registry.db-shm"};
+    static const char *const LEFT[] = {"registry.db", "registry.db-wal", "registry.db-shm",
+                                       "registry-log"};
 
     cr_assert_eq(mkdir(other, 0700), 0);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof LEFT / sizeof LEFT[0]; i++) {
         struct stat looked;
         char path[PATH_MAX + 64];
         FILE *left = NULL;
