@@ -11,6 +11,27 @@
 #include "daemon/server_inner.h"
 #include "storage/disk/data_dir.h"
 
+#define LINGER_MS 1000    /* for answers that are queued at the end */
+#define ASSEMBLY_FACTOR 2 /* unfinished bodies of a connection, in credits */
+
+ps_socket_args_t ps_server_socket_args(const ps_server_t *self)
+{
+    const ps_config_t *config = self->config;
+
+    return (ps_socket_args_t){
+        .context = self->context,
+        .high_water = (int)config->limits.high_water,
+        .frame_bytes = config->limits.frame_bytes,
+        .assembly_bytes = config->limits.credit_bytes * ASSEMBLY_FACTOR,
+        .chunk_bytes = (uint32_t)config->limits.chunk_bytes,
+        .linger_ms = LINGER_MS,
+        .peers = (ps_door_peers_t)config->lane.peers,
+        .lane = {.most = (uint32_t)config->lane.max,
+                 .arena_bytes = config->lane.arena_bytes,
+                 .spin_us = (uint32_t)config->lane.spin_us},
+    };
+}
+
 /* ---- the directory of the sockets ---- */
 
 psd_status_t ps_server_open_run_dir(ps_server_t *self, psd_error_t *err)

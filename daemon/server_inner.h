@@ -63,7 +63,7 @@ void ps_server_remove_files(const ps_server_t *self);
  * port is open, and the directory locked. Errors: PSD_IO, PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_server_open_turns(ps_server_t *self, psd_error_t *err);
 
-/* ---- server.c ---- */
+/* ---- server_doors.c ---- */
 
 /* The options of its sockets. */
 ps_socket_args_t ps_server_socket_args(const ps_server_t *self);
@@ -85,26 +85,8 @@ PSD_MUST_CHECK psd_status_t ps_server_open_replica(ps_server_t *self, psd_error_
 /* From here on this node answers for the registry. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_server_start_control(ps_server_t *self, psd_error_t *err);
 
-/* server_join.c: the name under which this directory's node joined, and its secret;
- * unchanged where it never did. Errors: PSD_IO, PSD_DAMAGED, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_server_read_name(const ps_server_t *self,
-                                                char ret_name[PS_NAME_MAX + 1], ps_id_t *ret_secret,
-                                                psd_error_t *err);
+/* ---- server_belonging.c ---- */
 
-/* Writes what the next start of a joined node needs. Errors: PSD_IO, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_server_write_membership(const ps_server_t *self,
-                                                       const ps_joined_t *joined,
-                                                       const ps_id_t *secret, psd_error_t *err);
-
-/* ---- server_leave.c ---- */
-
-/* Whether this directory's node was a member once, and left. */
-PSD_MUST_CHECK bool ps_server_has_left(const ps_server_t *self);
-/* Ends what a crash interrupted. Errors: PSD_IO, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_server_end_leave(ps_server_t *self, psd_error_t *err);
-/* A member that hears no leader looks for the registry; when that says for a while
- * that it is none, it gives up its part. Call it now and then. */
-void ps_server_check_seat(ps_server_t *self);
 /* What a node knows of itself: member.json. */
 typedef struct ps_belonging {
     bool is_there;
@@ -128,6 +110,28 @@ PSD_MUST_CHECK psd_status_t ps_server_own_registry(const ps_server_t *self, cons
 /* Whether that was noted: then the node does not join. Errors: as above. */
 PSD_MUST_CHECK psd_status_t ps_server_look_own(const ps_server_t *self, bool *ret_own,
                                                psd_error_t *err);
+/* PSD_OK when the directory is not a joined node's. Errors: PSD_FOREIGN. */
+PSD_MUST_CHECK psd_status_t ps_server_check_own(const ps_server_t *self, psd_error_t *err);
+/* The name under which this directory's node joined, and its secret; unchanged
+ * where it never did. Errors: PSD_IO, PSD_DAMAGED, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_server_read_name(const ps_server_t *self,
+                                                char ret_name[PS_NAME_MAX + 1], ps_id_t *ret_secret,
+                                                psd_error_t *err);
+
+/* Writes what the next start of a joined node needs. Errors: PSD_IO, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_server_write_membership(const ps_server_t *self,
+                                                       const ps_joined_t *joined,
+                                                       const ps_id_t *secret, psd_error_t *err);
+
+/* ---- server_leave.c ---- */
+
+/* Whether this directory's node was a member once, and left. */
+PSD_MUST_CHECK bool ps_server_has_left(const ps_server_t *self);
+/* Ends what a crash interrupted. Errors: PSD_IO, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_server_end_leave(ps_server_t *self, psd_error_t *err);
+/* A member that hears no leader looks for the registry; when that says for a while
+ * that it is none, it gives up its part. Call it now and then. */
+void ps_server_check_seat(ps_server_t *self);
 
 /* ---- server_recover.c ---- */
 
@@ -159,6 +163,4 @@ void ps_server_take_invite(ps_server_t *self);
 /* server_work.c: carries messages between the control part and the agent of this
  * node until neither has one. */
 void ps_server_exchange(ps_server_t *self);
-/* PSD_OK when the directory is not a joined node's. Errors: PSD_FOREIGN. */
-PSD_MUST_CHECK psd_status_t ps_server_check_own(const ps_server_t *self, psd_error_t *err);
 #endif

@@ -6,9 +6,7 @@
 #include "daemon/server_inner.h"
 #include "protocol/placement/registry_decide.h"
 
-#define LINGER_MS 1000 /* for answers that are queued at the end */
 #define NODES_MAX 1024
-#define ASSEMBLY_FACTOR 2 /* unfinished bodies of a connection, in credits */
 
 psd_status_t ps_server_open_replica(ps_server_t *self, psd_error_t *err)
 {
@@ -43,24 +41,6 @@ psd_status_t ps_server_settle_life(ps_server_t *self, psd_error_t *err)
         self->incarnation &= INT64_MAX; /* a whole number in every JSON reader */
     } while (rc == PSD_OK && self->incarnation == 0);
     return rc;
-}
-
-ps_socket_args_t ps_server_socket_args(const ps_server_t *self)
-{
-    const ps_config_t *config = self->config;
-
-    return (ps_socket_args_t){
-        .context = self->context,
-        .high_water = (int)config->limits.high_water,
-        .frame_bytes = config->limits.frame_bytes,
-        .assembly_bytes = config->limits.credit_bytes * ASSEMBLY_FACTOR,
-        .chunk_bytes = (uint32_t)config->limits.chunk_bytes,
-        .linger_ms = LINGER_MS,
-        .peers = (ps_door_peers_t)config->lane.peers,
-        .lane = {.most = (uint32_t)config->lane.max,
-                 .arena_bytes = config->lane.arena_bytes,
-                 .spin_us = (uint32_t)config->lane.spin_us},
-    };
 }
 
 psd_status_t ps_server_start_control(ps_server_t *self, psd_error_t *err)

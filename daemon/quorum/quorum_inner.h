@@ -99,16 +99,17 @@ struct ps_quorum_thread {
     uint64_t incarnation;
 };
 
-/* Ends a wait on that eventfd. */
-void ps_quorum_ring(int fd);
 void ps_quorum_lock(ps_quorum_thread_t *self);
 void ps_quorum_unlock(ps_quorum_thread_t *self);
-ps_member_peer_t *ps_quorum_find_peer(const ps_quorum_thread_t *self, uint64_t member);
 /* Why the log cannot be written; logs it once. */
 void ps_quorum_break(ps_quorum_thread_t *self, psd_status_t rc);
 
 /* ---- quorum_links.c: connections to other members, and from them ---- */
 
+/* Ends a wait on that eventfd. */
+void ps_quorum_ring(int fd);
+/* NULL: it is not known. */
+ps_member_peer_t *ps_quorum_find_peer(const ps_quorum_thread_t *self, uint64_t member);
 /* Begins, or begins again, what both ends of the link to it prove; says where this
  * member listens to one that is not heard. */
 void ps_quorum_greet(ps_quorum_thread_t *self, ps_member_peer_t *peer, uint64_t now_ms);

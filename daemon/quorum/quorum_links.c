@@ -2,6 +2,7 @@
 /* Connections of members: who is at the other end, and what may be said. */
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -11,6 +12,24 @@
 #define GREET_MS 500 /* for a greeting to be answered */
 #define AGAIN_MS 100 /* between two greetings, when the other end wants one */
 #define BATCH 256
+
+void ps_quorum_ring(int fd)
+{
+    const uint64_t one = 1;
+    ssize_t n = write(fd, &one, sizeof one);
+
+    (void)n; /* a full counter rings as well */
+}
+
+ps_member_peer_t *ps_quorum_find_peer(const ps_quorum_thread_t *self, uint64_t member)
+{
+    for (size_t i = 0; i < self->n_peers; i++) {
+        if (self->peers[i].member == member) {
+            return &self->peers[i];
+        }
+    }
+    return NULL;
+}
 
 /* The first, the second, the fourth … */
 static bool is_told(uint64_t n)

@@ -20,14 +20,6 @@
 #define SEGMENT_BYTES (UINT64_C(8) << 20)
 #define PEERS_MAX (2 * PS_QUORUM_MEMBERS_MAX) /* that made themselves known */
 
-void ps_quorum_ring(int fd)
-{
-    const uint64_t one = 1;
-    ssize_t n = write(fd, &one, sizeof one);
-
-    (void)n; /* a full counter rings as well */
-}
-
 void ps_quorum_lock(ps_quorum_thread_t *self)
 {
     (void)pthread_mutex_lock(&self->mutex);
@@ -36,16 +28,6 @@ void ps_quorum_lock(ps_quorum_thread_t *self)
 void ps_quorum_unlock(ps_quorum_thread_t *self)
 {
     (void)pthread_mutex_unlock(&self->mutex);
-}
-
-ps_member_peer_t *ps_quorum_find_peer(const ps_quorum_thread_t *self, uint64_t member)
-{
-    for (size_t i = 0; i < self->n_peers; i++) {
-        if (self->peers[i].member == member) {
-            return &self->peers[i];
-        }
-    }
-    return NULL;
 }
 
 void ps_quorum_break(ps_quorum_thread_t *self, psd_status_t rc)
