@@ -54,6 +54,27 @@ static psd_status_t settle_cluster(ps_server_t *self, psd_error_t *err)
     return rc == PSD_OK ? ps_replica_flush(self->replica, err) : rc;
 }
 
+static bool has_name(const ps_config_t *config)
+{
+    return config->origins[PS_KEY_node_name].source != PS_SOURCE_DEFAULT;
+}
+
+/* Which of the registry's nodes this one is. A registry that was restored into an empty
+ * directory may be on any of them: on the one that node.name says, or else the first. */
+static const ps_node_t *own_node(const ps_server_t *self, const char *known)
+{
+    const ps_registry_t *registry = ps_replica_registry(self->replica);
+    const ps_node_t *named = NULL;
+
+    if (known[0] != '\0') {
+        return ps_registry_node(registry, known);
+    }
+    if (has_name(self->config) && !ps_server_has_log(self)) {
+        named = ps_registry_node(registry, self->config->node.name);
+    }
+    return named == NULL ? ps_registry_node_at(registry, 0) : named;
+}
+
 /* The node keeps the name of its first start: a host may be renamed, and the
  * tables are this node's. */
 static psd_status_t settle_node(ps_server_t *self, psd_error_t *err)
@@ -69,8 +90,7 @@ static psd_status_t settle_node(ps_server_t *self, psd_error_t *err)
         return rc;
     }
     if (ps_registry_n_nodes(registry) > 0) {
-        const ps_node_t *node =
-            known[0] == '\0' ? ps_registry_node_at(registry, 0) : ps_registry_node(registry, known);
+        const ps_node_t *node = own_node(self, known);
 
         if (node == NULL) {
             return psd_error_set(err, PSD_FOREIGN,
@@ -78,8 +98,7 @@ static psd_status_t settle_node(ps_server_t *self, psd_error_t *err)
                                  "the registry does not know",
                                  self->dir, known);
         }
-        if (config->origins[PS_KEY_node_name].source != PS_SOURCE_DEFAULT &&
-            strcmp(node->name, name) != 0) {
+        if (has_name(config) && strcmp(node->name, name) != 0) {
             return psd_error_set(err, PSD_FOREIGN,
                                  "data directory %s belongs to node \"%s\", "
                                  "node.name is \"%s\"",
@@ -98,6 +117,9 @@ static psd_status_t settle_node(ps_server_t *self, psd_error_t *err)
     }
     if (rc == PSD_OK) {
         rc = ps_server_settle_life(self, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_server_note_first(self, &who.secret, err);
     }
     who.incarnation = self->incarnation;
     return rc == PSD_OK ? ps_member_new(&who, &self->cluster, config, &self->member, err) : rc;

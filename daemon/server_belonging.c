@@ -11,7 +11,6 @@
 #include "wire/messages/doc.h"
 
 #define MEMBERSHIP "member.json"
-#define REGISTRY "registry.db"
 
 static psd_status_t copy_name(const ps_doc_t *doc, const char *key, char *ret, psd_error_t *err)
 {
@@ -50,6 +49,9 @@ static psd_status_t read_membership(const char *dir, ps_belonging_t *ret, psd_er
     if (rc == PSD_OK && ps_doc_has(doc, "own_registry")) {
         rc = ps_doc_get_bool(doc, "own_registry", &ret->own_registry, err);
     }
+    if (rc == PSD_OK && ps_doc_has(doc, "began_here")) {
+        rc = ps_doc_get_bool(doc, "began_here", &ret->began_here, err);
+    }
     if (rc != PSD_OK) {
         return doc == NULL ? rc : ps_sealed_blame(dir, MEMBERSHIP, rc, err);
     }
@@ -66,6 +68,7 @@ static psd_status_t write_membership(const char *dir, const ps_belonging_t *self
         !ps_doc_set_text(doc, "cluster_name", self->name) ||
         !ps_doc_set_text(doc, "node", self->node) || !ps_doc_set_id(doc, "secret", &self->secret) ||
         (self->own_registry && !ps_doc_set_bool(doc, "own_registry", true)) ||
+        (self->began_here && !ps_doc_set_bool(doc, "began_here", true)) ||
         !ps_members_to_doc(&self->members, doc)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for %s", MEMBERSHIP);
     }
@@ -83,12 +86,22 @@ psd_status_t ps_server_write_membership(const ps_server_t *self, const ps_joined
     return write_membership(self->dir, &known, err);
 }
 
-bool ps_server_has_registry(const ps_server_t *self)
+static bool has(const ps_server_t *self, const char *name)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
 
-    return ps_buffer_print(&path, "%s/" REGISTRY, self->dir) &&
+    return ps_buffer_print(&path, "%s/%s", self->dir, name) &&
            access((const char *)path.data, F_OK) == 0;
+}
+
+bool ps_server_has_registry(const ps_server_t *self)
+{
+    return has(self, "registry.db");
+}
+
+bool ps_server_has_log(const ps_server_t *self)
+{
+    return has(self, "log-0");
 }
 
 psd_status_t ps_server_read_membership(const ps_server_t *self, ps_belonging_t *ret,
@@ -117,6 +130,21 @@ psd_status_t ps_server_own_registry(const ps_server_t *self, const ps_id_t *clus
     return rc == PSD_OK ? write_membership(self->dir, &known, err) : rc;
 }
 
+/* Without its registry it could not prove later who it is. */
+psd_status_t ps_server_note_first(const ps_server_t *self, const ps_id_t *secret, psd_error_t *err)
+{
+    ps_belonging_t known = {.is_there = false};
+    psd_status_t rc = read_membership(self->dir, &known, err);
+
+    if (rc != PSD_OK || known.is_there) {
+        return rc;
+    }
+    known = (ps_belonging_t){.cluster = self->cluster, .secret = *secret, .began_here = true};
+    memcpy(known.name, self->cluster_name, sizeof known.name);
+    memcpy(known.node, self->node, sizeof known.node);
+    return write_membership(self->dir, &known, err);
+}
+
 /* A joined node whose directory got a registry of its own (--force-new-registry,
  * --rebuild-registry). */
 static bool has_own(const ps_server_t *self, const ps_belonging_t *known)
@@ -140,7 +168,7 @@ psd_status_t ps_server_check_own(const ps_server_t *self, psd_error_t *err)
     ps_belonging_t known = {.is_there = false};
     psd_status_t rc = read_membership(self->dir, &known, err);
 
-    if (rc != PSD_OK || !known.is_there || ps_server_has_registry(self) ||
+    if (rc != PSD_OK || !known.is_there || known.began_here || ps_server_has_registry(self) ||
         ps_replica_has_log(self->dir)) {
         return rc;
     }

@@ -95,6 +95,7 @@ typedef struct ps_belonging {
     char node[PS_NAME_MAX + 1];
     ps_id_t secret;       /* zero: written before nodes had one */
     bool own_registry;    /* registry.db is no rest of another cluster: it was forced, or rebuilt */
+    bool began_here;      /* the cluster did, and this node has joined no other */
     ps_members_t members; /* that have the registry, at the last join */
 } ps_belonging_t;
 
@@ -103,10 +104,16 @@ PSD_MUST_CHECK psd_status_t ps_server_read_membership(const ps_server_t *self, p
                                                       psd_error_t *err);
 /* The directory has a registry's database. */
 bool ps_server_has_registry(const ps_server_t *self);
+/* It has the log of a shard: a node has started with it. */
+bool ps_server_has_log(const ps_server_t *self);
 /* Notes that the directory's registry is its own from here on. cluster: of a rebuilt one; NULL:
  * it knows its cluster. Errors: as above. */
 PSD_MUST_CHECK psd_status_t ps_server_own_registry(const ps_server_t *self, const ps_id_t *cluster,
                                                    const char *cluster_name, psd_error_t *err);
+/* Notes who this node is, when its cluster began here and nothing is noted yet. Errors: as above.
+ */
+PSD_MUST_CHECK psd_status_t ps_server_note_first(const ps_server_t *self, const ps_id_t *secret,
+                                                 psd_error_t *err);
 /* Whether that was noted: then the node does not join. Errors: as above. */
 PSD_MUST_CHECK psd_status_t ps_server_look_own(const ps_server_t *self, bool *ret_own,
                                                psd_error_t *err);

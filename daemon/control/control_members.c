@@ -114,6 +114,7 @@ static void view_member(ps_control_t *self, ps_members_view_t *view, size_t i)
         .caught_up = sight->caught_up,
         .is_lost = !sight->is_self && now_ms >= since_ms + self->is.config->cluster.repair_after,
         .is_node = node != NULL,
+        .is_node_up = node != NULL && is_up(self, node),
         .drains = node != NULL && node->draining};
 }
 

@@ -8,6 +8,7 @@
 
 #define TIMEOUT_MS 10000
 #define TIMEOUT_MAX_MS 86400000
+#define HEAR_MS 5000 /* for a leader to hear nodes, before one counts as silent */
 
 psd_status_t ps_control_registry_list(ps_control_t *self, ps_control_request_t *request,
                                       psd_error_t *err)
@@ -161,10 +162,11 @@ static psd_status_t check_wish(const ps_control_t *self, const ps_members_view_t
                                const ps_care_member_t *member, const wish_t *wish, psd_error_t *err)
 {
     const ps_node_t *node = ps_registry_node(self->is.registry, wish->node);
+    uint64_t now_ms = ps_now_ms();
 
     if (member == NULL && wish->role != WISH_NONE &&
-        (node == NULL ||
-         ps_overseer_look(self->overseer, node, ps_now_ms()).state == PS_HEALTH_DOWN)) {
+        (node == NULL || (ps_overseer_look(self->overseer, node, now_ms).state == PS_HEALTH_DOWN &&
+                          now_ms >= self->begun_ms + HEAR_MS))) {
         return psd_error_set(err, PSD_FEW_NODES, "node \"%s\" is silent", wish->node);
     }
     return wish->role == WISH_VOTER ? PSD_OK : ps_care_check_leaves(&view->care, wish->node, err);

@@ -135,7 +135,7 @@ static psd_status_t check_all_here(const ps_control_t *self, const ps_control_re
         if (ps_overseer_look(self->overseer, node, ps_now_ms()).state != PS_HEALTH_UP) {
             return psd_error_set(err, PSD_BUSY,
                                  "node \"%s\" is not up, and may have newer copies; start it, "
-                                 "remove it (pscli node remove), or accept the loss",
+                                 "remove it (pscli node remove), or use --accept-loss",
                                  node->name);
         }
     }

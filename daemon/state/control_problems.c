@@ -61,10 +61,13 @@ static void print_silent(const ps_control_t *self, const ps_node_t *node, const 
     uint64_t n_last = 0;
     uint64_t n_awaited = 0;
     uint64_t n = count_copies(self->is.registry, node->incarnation, &n_last, &n_awaited);
+    bool alone = ps_replica_thread(self->is.replica) == NULL;
     char since[64] = "not heard since the registry started";
     char what[160] = "its partitions are served by their other copies";
 
-    if (!view->never) {
+    if (view->never && !alone) {
+        (void)snprintf(since, sizeof since, "not heard since the leader changed");
+    } else if (!view->never) {
         (void)snprintf(since, sizeof since, "silent for %.1f s", (double)view->silent_ms / 1000.0);
     }
     if (n_last > 0) {

@@ -273,6 +273,7 @@ static bool who_does_not_belong_is_refused(fleet_t *f)
     CHECK(log_has(&other, "has a registry of its own"));
     /* A membership that cannot be read is not one that is not there. */
     (void)snprintf(config, sizeof config, "%.3000s/data/member.json", other.dir.path);
+    CHECK(unlink(config) == 0);
     CHECK(mkdir(config, 0700) == 0);
     CHECK(!daemon_restart(&other));
     CHECK(log_has(&other, "data/member.json: Is a directory"));

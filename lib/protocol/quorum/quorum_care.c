@@ -113,15 +113,23 @@ static ps_care_step_t promote(const ps_care_t *care)
     return best == NULL ? nothing() : step(PS_CARE_PROMOTE, best);
 }
 
+/* Its node is up, and no member speaks there: the node starts without its log, and can
+ * be invited again only when it is no member. */
+static bool has_lost_its_part(const ps_care_member_t *member)
+{
+    return member->is_lost && member->is_node_up;
+}
+
 /* A voter that goes leaves when there are enough others, or when nobody can take its
- * place and its node is none any more. */
+ * place and its node is none any more, or has lost its part of the registry. */
 static ps_care_step_t release_voter(const ps_care_t *care, const counts_t *counts)
 {
     const ps_care_member_t *heir = ps_care_heir(care);
 
     for (size_t i = 0; i < care->n_members; i++) {
         const ps_care_member_t *member = &care->members[i];
-        bool is_due = counts->n_voters > care->voters || !member->is_node;
+        bool is_due = counts->n_voters > care->voters || !member->is_node ||
+                      (has_lost_its_part(member) && counts->n_ready == 0);
 
         if (!is_voter(member) || !goes(member) || !is_due) {
             continue;
@@ -142,7 +150,8 @@ static ps_care_step_t release_standby(const ps_care_t *care)
     for (size_t i = 0; i < care->n_members; i++) {
         const ps_care_member_t *member = &care->members[i];
 
-        if (!is_voter(member) && goes(member) && (!member->is_node || care->n_nodes > 0)) {
+        if (!is_voter(member) && goes(member) &&
+            (!member->is_node || has_lost_its_part(member) || care->n_nodes > 0)) {
             return step(PS_CARE_REMOVE, member);
         }
     }

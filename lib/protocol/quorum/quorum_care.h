@@ -27,11 +27,12 @@ typedef struct ps_care_member {
     const char *domain; /* what fails together; members prefer different ones */
     ps_quorum_role_t role;
     bool leads;
-    bool is_up;     /* it was heard lately */
-    bool caught_up; /* it has all that is committed */
-    bool is_lost;   /* it has been silent for repair_after */
-    bool is_node;   /* its node belongs to the cluster */
-    bool drains;    /* its node does */
+    bool is_up;      /* it was heard lately */
+    bool caught_up;  /* it has all that is committed */
+    bool is_lost;    /* it has been silent for repair_after */
+    bool is_node;    /* its node belongs to the cluster … */
+    bool is_node_up; /* … and is up, whether the member is or not */
+    bool drains;     /* its node does */
 } ps_care_member_t;
 
 /* A node that is up, does not drain, and is no member. */

@@ -21,7 +21,7 @@ static const ps_table_t *half_restored(const ps_registry_t *self)
 static void print_term(const ps_registry_t *self, ps_command_t *command)
 {
     size_t room = sizeof command->text;
-    int n = snprintf(command->text, room, "term %llu begins, member %llx leads",
+    int n = snprintf(command->text, room, "term %llu begins, member %llu leads",
                      (unsigned long long)command->number, (unsigned long long)command->member);
     size_t used = (size_t)n;
 

@@ -372,7 +372,7 @@ psd_status_t ps_registry_offline_single(const char *dir, bool drops_voters, uint
     if (names[0] != '\0' && !drops_voters) {
         return psd_error_set(err, PSD_DENIED,
                              "other nodes vote in this registry: %s; remove them first (pscli "
-                             "cluster registry remove), or say that they are lost for good",
+                             "cluster registry remove), or add --yes when they are lost for good",
                              names);
     }
     rc = apply_rest(&part, err);

@@ -45,6 +45,7 @@ static void read_member(world_t *world, char *word)
                            .caught_up = strchr(flags, 'c') != NULL,
                            .is_lost = strchr(flags, 'x') != NULL,
                            .is_node = strchr(flags, 'g') == NULL,
+                           .is_node_up = strchr(flags, 'n') != NULL,
                            .drains = strchr(flags, 'd') != NULL};
 }
 
@@ -119,6 +120,12 @@ static const struct {
     {3, "a:VLuc b:Vuc c:Vxg d:uc", "", "promote d"},
     {3, "a:VLuc b:V c:Vxg", "", "none"},
     {3, "a:VLuc b:Vuc c:Vuc d:g", "", "remove d"},
+    /* a node lost its part of the registry: it is invited again after it left */
+    {3, "a:VLuc b:Vuc c:Vxn", "", "remove c"},
+    {3, "a:VLuc b:V c:Vxn", "", "none"},
+    {3, "a:VLuc b:Vuc c:Vxn d:uc", "", "promote d"},
+    {3, "a:VLuc b:Vuc c:Vn", "", "none"},
+    {3, "a:VLuc b:Vuc c:Vuc d:xn", "", "remove d"},
     /* a node drains, also the leader's */
     {3, "a:VLuc b:Vuc c:Vucd d:uc", "", "promote d"},
     {3, "a:VLuc b:Vuc c:Vucd d:Vuc", "", "remove c"},
