@@ -225,7 +225,8 @@ static psd_status_t settle_own(ps_server_t *self, psd_error_t *err)
     if (rc == PSD_OK && ps_replica_has_log(self->dir) && !ps_replica_is_member(self->replica)) {
         rc = psd_error_set(err, PSD_FOREIGN,
                            "data directory %s has the log of a replicated registry, and not its "
-                           "state; start this node with --join",
+                           "state; start this node with --join, or, when --force-new-registry was "
+                           "interrupted here, with that again",
                            self->dir);
     }
     if (rc == PSD_OK) {

@@ -74,7 +74,7 @@ static psd_status_t move_all(const char *dir, psd_error_t *err)
     for (size_t i = 0; rc == PSD_OK && i < sizeof FILES / sizeof FILES[0]; i++) {
         rc = move_aside(dir, FILES[i], err);
     }
-    return rc;
+    return rc == PSD_OK ? ps_disk_real()->flush_dir(ps_disk_real(), dir, err) : rc;
 }
 
 static bool has(const char *dir, const char *name)
@@ -86,15 +86,23 @@ static bool has(const char *dir, const char *name)
 
 bool ps_server_has_left(const ps_server_t *self)
 {
-    return has(self->dir, ASIDE) && !ps_replica_has_log(self->dir);
+    return has(self->dir, ASIDE) && !ps_replica_has_log(self->dir) && !ps_server_has_registry(self);
+}
+
+/* The log is aside, and not all that belongs to it: a crash came in between. A database that is
+ * here while that one is aside is a newer one. */
+static bool is_half_gone(const char *dir)
+{
+    bool rest =
+        has(dir, "registry.db-wal") || has(dir, "registry.db-shm") || has(dir, "registry.commits");
+
+    return has(dir, ASIDE "/registry-log") && !ps_replica_has_log(dir) &&
+           (has(dir, "registry.db") ? !has(dir, ASIDE "/registry.db") : rest);
 }
 
 psd_status_t ps_server_end_leave(ps_server_t *self, psd_error_t *err)
 {
-    return has(self->dir, ASIDE "/registry-log") && !ps_replica_has_log(self->dir) &&
-                   has(self->dir, "registry.db") && !has(self->dir, ASIDE "/registry.db")
-               ? move_all(self->dir, err)
-               : PSD_OK;
+    return is_half_gone(self->dir) ? move_all(self->dir, err) : PSD_OK;
 }
 
 /* ---- leaving ---- */

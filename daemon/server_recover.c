@@ -12,7 +12,7 @@
 #include "daemon/server_inner.h"
 #include "wire/messages/reply.h"
 
-#define ASK_MS 2000 /* for one of the others to answer */
+#define ASK_MS 5000 /* for one of the others to answer */
 #define PROBE "{\"v\":1,\"id\":1,\"op\":\"registry_probe\",\"session\":0}"
 #define NUMBERS_ABOVE UINT32_C(65536) /* as a restore */
 #define SESSIONS_ABOVE (UINT64_C(1) << 32)

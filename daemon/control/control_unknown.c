@@ -251,6 +251,21 @@ psd_status_t ps_control_registry_accept(ps_control_t *self, ps_control_request_t
 
 /* ---- discarded ---- */
 
+/* Nodes are told the number alone. */
+static psd_status_t check_alone(const ps_unknowns_t *unknowns, const ps_unknown_t *table,
+                                psd_error_t *err)
+{
+    for (size_t i = 0; i < unknowns->n; i++) {
+        if (&unknowns->at[i] != table && unknowns->at[i].id == table->id) {
+            return psd_error_set(err, PSD_TABLE_EXISTS,
+                                 "nodes keep table \"%s\" aside under the same number %" PRIu32
+                                 "; remove the nodes that keep the other",
+                                 unknowns->at[i].spec.name, table->id);
+        }
+    }
+    return PSD_OK;
+}
+
 static psd_status_t discard(ps_control_t *self, const ps_control_request_t *request,
                             const ps_unknown_t *table, psd_error_t *err)
 {
@@ -268,11 +283,14 @@ static psd_status_t discard(ps_control_t *self, const ps_control_request_t *requ
     if (!ps_overseer_reserve(self->overseer)) {
         return ps_control_no_memory(err);
     }
-    (void)snprintf(text, sizeof text,
-                   "table %s, number %" PRIu32 ", which nodes kept aside, was discarded",
-                   table->spec.name, table->id);
-    command = ps_registry_plan_note(self->is.registry, ps_unix_ms(), text);
-    rc = ps_control_commit_for(self, request, &command, 0, PS_LOG_WARN, err);
+    if (request->outcome.kind !=
+        PS_COMMAND_NOTE) { /* else another leader could not tell the nodes */
+        (void)snprintf(text, sizeof text,
+                       "table %s, number %" PRIu32 ", which nodes kept aside, was discarded",
+                       table->spec.name, table->id);
+        command = ps_registry_plan_note(self->is.registry, ps_unix_ms(), text);
+        rc = ps_control_commit_for(self, request, &command, 0, PS_LOG_WARN, err);
+    }
     if (rc == PSD_OK) {
         ps_overseer_tell_drop(self->overseer, table->id);
     }
@@ -298,12 +316,16 @@ psd_status_t ps_control_registry_discard(ps_control_t *self, ps_control_request_
     if (request->step == 0) {
         return ps_control_ask(request, PS_CALL_UNKNOWN, 0);
     }
-    if (request->step > 1 || request->outcome.kind == PS_COMMAND_NOTE) {
+    if (request->step > 1) {
         return ps_control_check_answered(request, err);
     }
     rc = ps_unknowns_gather(request->answers, &unknowns, err);
     if (rc == PSD_OK) {
         rc = ps_unknowns_find(&unknowns, name, &table, err);
+    }
+    if (rc == PSD_NO_TABLE && request->outcome.kind == PS_COMMAND_NOTE) {
+        psd_error_clear(err);
+        return ps_control_check_answered(request, err); /* it was done, and is asked again */
     }
     array = rc == PSD_OK ? ps_doc_add_array(request->reply, "tables") : NULL;
     if (rc == PSD_OK && (array == NULL || !add_table(self, table, array))) {
@@ -312,6 +334,9 @@ psd_status_t ps_control_registry_discard(ps_control_t *self, ps_control_request_
     if (rc != PSD_OK || dry_run) {
         return rc;
     }
-    rc = discard(self, request, table, err);
+    rc = check_alone(&unknowns, table, err);
+    if (rc == PSD_OK) {
+        rc = discard(self, request, table, err);
+    }
     return rc == PSD_OK ? ps_control_ask(request, PS_CALL_UNKNOWN, 0) : rc;
 }

@@ -11,6 +11,7 @@
 #include "daemon/quorum/replica.h"
 #include "protocol/registry/command_code.h"
 #include "storage/registry/registry_backup.h"
+#include "storage/registry/registry_offline.h"
 #include "transport/threads/clock.h"
 
 typedef struct forced {
@@ -147,8 +148,10 @@ static size_t find_others(const forced_t *self, const ps_registry_member_t *memb
     return n_seats;
 }
 
-/* Which of the members this one is; 0: it has no log. */
-static psd_status_t find_own(const forced_t *self, uint64_t *ret_own, psd_error_t *err)
+/* Which of the members this one is, and who the members are by its log. 0: it has no log. */
+static psd_status_t find_own(const forced_t *self, uint64_t *ret_own,
+                             ps_registry_member_t members[PS_REGISTRY_MEMBERS_MAX], size_t *n,
+                             psd_error_t *err)
 {
     PSD_AUTO(ps_registry_log_close) ps_registry_log_t *log = NULL;
     ps_registry_log_args_t args = {
@@ -158,15 +161,17 @@ static psd_status_t find_own(const forced_t *self, uint64_t *ret_own, psd_error_
     (void)ps_registry_cluster(self->registry, &args.cluster);
     rc = ps_registry_log_open(&args, &log, err);
     *ret_own = rc == PSD_OK && log != NULL ? ps_registry_log_member(log) : 0;
-    return rc;
+    return rc == PSD_OK ? ps_registry_newest_members(self->db, log, members, n, err) : rc;
 }
 
 static psd_status_t force_members(forced_t *self, ps_force_ask_t *ask, void *context,
-                                  const ps_registry_member_t *members, size_t n, psd_error_t *err)
+                                  psd_error_t *err)
 {
+    ps_registry_member_t members[PS_REGISTRY_MEMBERS_MAX];
     ps_seat_t others[PS_SEATS_MAX];
+    size_t n = 0;
     uint64_t own = 0;
-    psd_status_t rc = find_own(self, &own, err);
+    psd_status_t rc = find_own(self, &own, members, &n, err);
 
     if (rc == PSD_OK) {
         rc = ask(context, others, find_others(self, members, n, own, others), err);
@@ -190,13 +195,16 @@ psd_status_t ps_force(const char *dir, uint64_t unix_ms, ps_force_ask_t *ask, vo
         rc = ps_registry_db_members(self.db, members, &n, err);
     }
     if (rc == PSD_OK && n > 0) {
-        rc = force_members(&self, ask, context, members, n, err);
+        rc = force_members(&self, ask, context, err);
     }
     /* Without members its log is left of a force that a crash ended. */
     if (rc == PSD_OK && (n > 0 || !ps_replica_has_log(dir))) {
         rc =
             ps_registry_db_advance(self.db, unix_ms, "registry_forced",
                                    "the registry was forced to go on from what this node has", err);
+    }
+    if (rc == PSD_OK) { /* what is only in the log would go with it */
+        rc = ps_registry_db_flush(self.db, err);
     }
     if (rc == PSD_OK) {
         rc = move_log(&self, dir, unix_ms, err);
@@ -237,6 +245,9 @@ psd_status_t ps_rebuild(const char *dir, uint64_t unix_ms, const ps_rebuild_t *n
         (void)snprintf(command.text, sizeof command.text, "the registry of cluster %s was rebuilt",
                        numbers->name);
         rc = store(&self, &command, ps_registry_db_next(self.db), err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_registry_db_flush(self.db, err);
     }
     if (rc == PSD_OK) {
         ps_log(PS_LOG_WARN, "registry_rebuilt", "cluster=%s hint=\"%s\"", numbers->name,

@@ -229,6 +229,11 @@ psd_status_t ps_replica_start(ps_replica_t *self, const ps_replica_net_t *net, p
                         : rc;
 }
 
+bool ps_replica_has_begun(const ps_replica_t *self)
+{
+    return self->is_begun;
+}
+
 bool ps_replica_is_member(const ps_replica_t *self)
 {
     ps_quorum_snapshot_t snapshot = {0};
@@ -247,8 +252,8 @@ psd_status_t ps_replica_begin(ps_replica_t *self, const ps_replica_net_t *net, p
     members.at[0].role = PS_QUORUM_VOTER;
     (void)snprintf(members.at[0].node, sizeof members.at[0].node, "%s", net->node);
     if (rc == PSD_OK && !ps_replica_is_member(self)) {
-        self->is_begun = true;
         rc = store_members(self->db, &members, applied.index, applied, err);
+        self->is_begun = rc == PSD_OK;
     }
     if (rc == PSD_OK) { /* its log begins after that */
         rc = ps_registry_db_flush(self->db, err);
@@ -346,8 +351,8 @@ void ps_replica_hear_node(ps_replica_t *self, ps_bytes_t bytes)
         node = ps_registry_node_by_incarnation(self->registry, beat.incarnation);
     }
     if (node != NULL) { /* else this member does not know it yet */
-        (void)!ps_registry_node_beat(self->registry, node->name, beat.incarnation, beat.epoch,
-                                     ps_now_ms(), NULL);
+        (void)!ps_registry_node_beat(self->registry, node->name, beat.incarnation, 0, ps_now_ms(),
+                                     NULL);
     }
 }
 
@@ -472,6 +477,7 @@ static void be_late(ps_replica_t *self, psd_status_t rc, psd_error_t *err)
                psd_status_name(rc), ps_log_quote(psd_error_text(err), quoted, sizeof quoted));
     }
     self->is_late = true;
+    self->led_term = 0; /* nothing is planned on a state that lacks what is committed */
     psd_error_clear(err);
     /* Where there is no other, it leads on, and answers nobody. */
     (void)!ps_quorum_thread_transfer(self->thread, 0, NULL);
@@ -502,8 +508,12 @@ static psd_status_t propose(ps_replica_t *self, const ps_command_t *command, psd
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
     uint64_t index = 0;
-    psd_status_t rc = ps_registry_try(self->registry, command, ps_now_ms(), err);
+    psd_status_t rc = PSD_OK;
 
+    if (self->is_late) {
+        return psd_error_set(err, PSD_NOT_LEADER, "this node's part of the registry has no room");
+    }
+    rc = ps_registry_try(self->registry, command, ps_now_ms(), err);
     if (rc != PSD_OK) {
         return rc;
     }

@@ -72,6 +72,8 @@ PSD_MUST_CHECK psd_status_t ps_replica_prepare(const char *dir, const ps_node_me
                                                psd_error_t *err);
 /* A member without a state speaks to the one that invited it. */
 void ps_replica_accept(ps_replica_t *self, const ps_node_message_t *invite);
+/* ps_replica_begin made it a member, and has to be called again until it succeeds. */
+PSD_MUST_CHECK bool ps_replica_has_begun(const ps_replica_t *self);
 /* NULL: this registry is alone. */
 ps_quorum_thread_t *ps_replica_thread(const ps_replica_t *self);
 

@@ -26,11 +26,13 @@ node_up() {
         exit 1
     fi
 }
+has_ended() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; }
 # refuses NAME PATTERN ARGS...: it does not start, and says why.
 refuses() {
     local name=$1 pattern=$2
     shift 2
     begin "$name" "$@"
+    wait_for has_ended "${pids[$name]}" || kill -9 "${pids[$name]}"
     wait "${pids[$name]}" && fail "$name starts with $*"
     unset "pids[$name]"
     tail -1 "$at/$name.log" | grep -Eq -- "$pattern" || {

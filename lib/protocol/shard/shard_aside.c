@@ -35,6 +35,17 @@ psd_status_t ps_shard_check_aside(const ps_local_table_t *table, const ps_table_
                          here->name, table->id);
 }
 
+/* It has all that its last record says: it was no copy that was still catching up, or had
+ * begun again. */
+static bool is_whole(const ps_partition_t *partition)
+{
+    const ps_replicas_t *replicas = partition->replicas;
+
+    return replicas == NULL ? !ps_store_is_partial(partition->store)
+                            : ps_replicas_has_position(partition) && !replicas->diverged &&
+                                  (replicas->primary || !replicas->catching_up);
+}
+
 static bool add_partition(const ps_partition_t *partition, ps_doc_t *array)
 {
     const ps_store_bytes_t bytes = ps_store_bytes(partition->store);
@@ -44,7 +55,7 @@ static bool add_partition(const ps_partition_t *partition, ps_doc_t *array)
            ps_doc_set_u64(doc, "epoch", partition->epoch) &&
            ps_doc_set_u64(doc, "lsn", partition->lsn) &&
            ps_doc_set_u64(doc, "lsn_epoch", partition->lsn_epoch) &&
-           ps_doc_set_bool(doc, "whole", !ps_store_is_partial(partition->store)) &&
+           ps_doc_set_bool(doc, "whole", is_whole(partition)) &&
            ps_doc_set_u64(doc, "rows", bytes.rows_present) &&
            ps_doc_set_u64(doc, "bytes", ps_store_size(partition->store));
 }

@@ -458,8 +458,8 @@ psd_status_t ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_
     if (rc != PSD_OK) {
         return rc;
     }
-    table->aside = false;
     rc = make_partitions(self, table, event, err);
+    table->aside = rc != PSD_OK && table->aside;
     if (rc == PSD_OK && fresh != NULL && !ps_map_put(&self->step.tables, event->table, fresh)) {
         rc = psd_error_set(err, PSD_NOMEM, "no memory for a table");
     }

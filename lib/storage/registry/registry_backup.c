@@ -266,7 +266,11 @@ psd_status_t ps_registry_db_advance(ps_registry_db_t *db, uint64_t unix_ms, cons
     if (rc == PSD_OK) {
         rc = note(db, unix_ms, kind, text, err);
     }
-    return rc == PSD_OK ? ps_sql_exec(db->db, "COMMIT", err) : rc;
+    if (rc == PSD_OK) {
+        rc = ps_sql_exec(db->db, "COMMIT", err);
+        db->unflushed = true;
+    }
+    return rc;
 }
 
 /* Whether psd would start with it. */

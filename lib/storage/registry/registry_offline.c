@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "protocol/quorum/quorum_message.h"
 #include "protocol/registry/command_code.h"
+#include "storage/disk/disk.h"
 #include "storage/registry/registry_backup.h"
 #include "storage/registry/registry_log.h"
 
@@ -88,14 +90,15 @@ static psd_status_t walk(const char *from, const char *to, each_t *each, psd_err
     const struct dirent *entry = NULL;
     psd_status_t rc = PSD_OK;
 
-    while (rc == PSD_OK && dir != NULL && (entry = readdir(dir)) != NULL) {
+    if (dir == NULL) {
+        return psd_error_set(err, PSD_IO, "cannot read %s: %s", from, strerror(errno));
+    }
+    while (rc == PSD_OK && (entry = readdir(dir)) != NULL) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
             rc = each(from, to, entry->d_name, err);
         }
     }
-    if (dir != NULL) {
-        (void)closedir(dir);
-    }
+    (void)closedir(dir);
     return rc;
 }
 
@@ -267,13 +270,57 @@ psd_status_t ps_registry_offline_look(const char *dir, ps_registry_offline_t *re
 
 /* ---- one node ---- */
 
+/* The members by a change of them in the log; the newest is kept. */
+typedef struct newest {
+    ps_registry_member_t *members;
+    size_t n;
+} newest_t;
+
+static psd_status_t take_change(void *context, const ps_registry_entry_t *entry, psd_error_t *err)
+{
+    newest_t *newest = context;
+    ps_quorum_members_t members = {0};
+    psd_status_t rc = PSD_OK;
+
+    if (entry->kind != PS_REGISTRY_MEMBERS) {
+        return PSD_OK;
+    }
+    rc = ps_quorum_members_decode(entry->bytes, &members, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    newest->n = members.n;
+    for (uint32_t i = 0; i < members.n; i++) {
+        newest->members[i] = (ps_registry_member_t){
+            .id = members.at[i].id,
+            .role = members.at[i].role == PS_QUORUM_VOTER ? PS_ROLE_VOTER : PS_ROLE_STANDBY,
+            .index = entry->index};
+        memcpy(newest->members[i].node, members.at[i].node, sizeof newest->members[i].node);
+    }
+    return PSD_OK;
+}
+
+psd_status_t ps_registry_newest_members(ps_registry_db_t *db, ps_registry_log_t *log,
+                                        ps_registry_member_t ret_members[PS_REGISTRY_MEMBERS_MAX],
+                                        size_t *ret_n, psd_error_t *err)
+{
+    newest_t newest = {.members = ret_members};
+    psd_status_t rc = ps_registry_db_members(db, ret_members, &newest.n, err);
+
+    if (rc == PSD_OK && log != NULL && ps_registry_log_last(log) >= ps_registry_log_first(log)) {
+        rc = ps_registry_log_read(log, ps_registry_log_first(log), take_change, &newest, err);
+    }
+    *ret_n = newest.n;
+    return rc;
+}
+
 /* The other nodes that vote; "": none. */
 static psd_status_t name_voters(part_t *part, char ret_names[NAMES_SIZE], psd_error_t *err)
 {
     ps_registry_member_t members[PS_REGISTRY_MEMBERS_MAX];
     uint64_t self = part->log == NULL ? 0 : ps_registry_log_member(part->log);
     size_t n = 0;
-    psd_status_t rc = ps_registry_db_members(part->db, members, &n, err);
+    psd_status_t rc = ps_registry_newest_members(part->db, part->log, members, &n, err);
 
     ret_names[0] = '\0';
     for (size_t i = 0; rc == PSD_OK && i < n; i++) {
@@ -346,10 +393,11 @@ static psd_status_t put_log_aside(const char *dir, uint64_t last, psd_error_t *e
         !ps_buffer_print(&to, "%s/" LOG_DIR ".old-%" PRIu64, dir, last)) {
         return no_memory(err);
     }
-    return rename((const char *)from.data, (const char *)to.data) == 0
-               ? PSD_OK
-               : psd_error_set(err, PSD_IO, "cannot rename %s to %s: %s", (const char *)from.data,
-                               (const char *)to.data, strerror(errno));
+    if (rename((const char *)from.data, (const char *)to.data) != 0) {
+        return psd_error_set(err, PSD_IO, "cannot rename %s to %s: %s", (const char *)from.data,
+                             (const char *)to.data, strerror(errno));
+    }
+    return ps_disk_real()->flush_dir(ps_disk_real(), dir, err);
 }
 
 psd_status_t ps_registry_offline_single(const char *dir, bool drops_voters, uint64_t unix_ms,
@@ -382,6 +430,9 @@ psd_status_t ps_registry_offline_single(const char *dir, bool drops_voters, uint
                                                        "the registry goes on without its other "
                                                        "voters",
                                                        err);
+    }
+    if (rc == PSD_OK) { /* what is only in the log would go with it */
+        rc = ps_registry_db_flush(part.db, err);
     }
     last = ps_registry_log_last(part.log);
     ps_registry_log_close(&part.log);

@@ -11,6 +11,7 @@
 #define PS_STORAGE_REGISTRY_OFFLINE_H
 
 #include "storage/registry/registry_db.h"
+#include "storage/registry/registry_log.h"
 
 typedef struct ps_registry_offline {
     char cluster_name[PS_NAME_MAX + 1];
@@ -51,4 +52,10 @@ PSD_MUST_CHECK psd_status_t ps_registry_offline_look(const char *dir,
  */
 PSD_MUST_CHECK psd_status_t ps_registry_offline_single(const char *dir, bool drops_voters,
                                                        uint64_t unix_ms, psd_error_t *err);
+/* The members by the newest change in the log, which the database may lack; without one, by the
+ * database. log: NULL: there is none. Errors: those of ps_registry_log_read,
+ * ps_quorum_members_decode and ps_registry_db_members. */
+PSD_MUST_CHECK psd_status_t ps_registry_newest_members(
+    ps_registry_db_t *db, ps_registry_log_t *log,
+    ps_registry_member_t ret_members[PS_REGISTRY_MEMBERS_MAX], size_t *ret_n, psd_error_t *err);
 #endif
