@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "daemon/quorum/replica_list.h"
 #include "daemon/server_inner.h"
 #include "storage/disk/data_dir.h"
 
@@ -171,16 +172,29 @@ static void search(ps_server_t *self, uint64_t now_ms)
     }
 }
 
+/* One that stands by has no timer that would make it forget a silent leader. */
+static bool hears_leader(const ps_server_t *self)
+{
+    ps_member_sight_t members[PS_QUORUM_MEMBERS_MAX];
+    ps_quorum_view_t view;
+    uint32_t n = ps_replica_look(self->replica, &view, members);
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (members[i].leads && members[i].is_up) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool is_lonely(ps_server_t *self, uint64_t now_ms)
 {
-    ps_quorum_view_t view;
 
     if (self->replica == NULL || self->control != NULL || !ps_replica_has_members(self->replica)) {
         self->lonely_ms = 0;
         return false;
     }
-    ps_quorum_thread_look(ps_replica_thread(self->replica), &view);
-    if (view.leader != 0) {
+    if (hears_leader(self)) {
         self->lonely_ms = 0;
         return false;
     }
@@ -188,6 +202,16 @@ static bool is_lonely(ps_server_t *self, uint64_t now_ms)
         self->lonely_ms = now_ms;
     }
     return now_ms >= self->lonely_ms + LONELY_MS;
+}
+
+/* The registry that it found is of another history, forced or rebuilt: this part of the
+ * former one is of no use to it. */
+static bool is_of_the_past(const ps_server_t *self)
+{
+    const ps_id_t *heard = ps_member_lineage(self->member);
+
+    return ps_member_is_announced(self->member) && !ps_id_is_zero(heard) &&
+           !ps_id_equal(heard, ps_registry_lineage(ps_replica_registry(self->replica)));
 }
 
 void ps_server_check_seat(ps_server_t *self)
@@ -202,7 +226,9 @@ void ps_server_check_seat(ps_server_t *self)
     }
     search(self, now_ms);
     n = ps_member_seats(self->member, &seats);
-    if (n == 0 || !ps_member_is_announced(self->member) || is_seated(self, seats, n)) {
+    if (is_of_the_past(self)) {
+        self->failed = leave(self, seats, n, self->err);
+    } else if (n == 0 || !ps_member_is_announced(self->member) || is_seated(self, seats, n)) {
         self->unseated_ms = 0;
     } else if (self->unseated_ms == 0) {
         self->unseated_ms = now_ms;

@@ -334,6 +334,11 @@ size_t ps_member_seats(const ps_member_t *self, const ps_seat_t **ret_seats)
     return ps_agent_seats(self->agent, ret_seats);
 }
 
+const ps_id_t *ps_member_lineage(const ps_member_t *self)
+{
+    return ps_agent_lineage(self->agent);
+}
+
 bool ps_member_is_heard(const ps_member_t *self)
 {
     return ps_agent_is_heard(self->agent);

@@ -108,6 +108,8 @@ const char *ps_member_registry(const ps_member_t *self);
 /* The nodes that have the registry, as it said last. Borrowed until the next call.
  * Returns how many; 0: it is alone, or said nothing yet. */
 size_t ps_member_seats(const ps_member_t *self, const ps_seat_t **ret_seats);
+/* Of the registry that it follows; zero: of none. Borrowed. */
+const ps_id_t *ps_member_lineage(const ps_member_t *self);
 /* The registry is reachable. */
 bool ps_member_is_heard(const ps_member_t *self);
 /* PSD_OK, or why this node cannot go on: PSD_DAMAGED as above. */

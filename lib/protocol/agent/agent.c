@@ -972,6 +972,11 @@ bool ps_agent_is_announced(const ps_agent_t *self)
     return self->is_announced;
 }
 
+const ps_id_t *ps_agent_lineage(const ps_agent_t *self)
+{
+    return &self->heard.at.lineage;
+}
+
 bool ps_agent_is_heard(const ps_agent_t *self)
 {
     return self->is_heard;

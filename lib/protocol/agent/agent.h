@@ -150,6 +150,8 @@ uint64_t ps_agent_silent_ms(const ps_agent_t *self, uint64_t now_ms);
 /* The registry has answered this incarnation's announcement: the node is part of
  * the cluster. */
 bool ps_agent_is_announced(const ps_agent_t *self);
+/* Of the registry that the node follows; zero: of none. Borrowed. */
+const ps_id_t *ps_agent_lineage(const ps_agent_t *self);
 /* The registry is reachable. */
 bool ps_agent_is_heard(const ps_agent_t *self);
 /* Why the registry refuses this node for ever: what it lost has no other copy;
