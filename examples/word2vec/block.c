@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define SENTENCE_MAX 1000
-#define BLOCKS_LEAST 20 /* of each of several workers, in an epoch */
+#define BLOCKS_LEAST 40 /* of each of several workers, in an epoch */
 
 static psd_status_t no_memory(psd_error_t *err)
 {

@@ -348,7 +348,7 @@ Test(workers, blocks_are_cut_where_they_are_too_few)
     cr_assert_eq(wv_draws_make(&task.draws, &task.vocabulary, 0, NULL), PSD_OK);
     options.block = 20000;
     cr_expect_eq(wv_block_words(&task, 1), 20000, "alone");
-    cr_expect_eq(wv_block_words(&task, 2), N_LINES * LINE_WORDS / 2 / 20);
+    cr_expect_eq(wv_block_words(&task, 2), N_LINES * LINE_WORDS / 2 / 40);
     cr_expect_eq(wv_block_words(&task, 1000), WV_BLOCK_LEAST);
     options.block = 200;
     cr_expect_eq(wv_block_words(&task, 2), 200);
