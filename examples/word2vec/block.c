@@ -7,7 +7,11 @@
 #include <string.h>
 
 #define SENTENCE_MAX 1000
-#define BLOCKS_LEAST 40 /* of each of several workers, in an epoch */
+/* Blocks of each of several workers in an epoch: so many at least, and more
+ * where that leaves each of them MANY_WORDS. */
+#define BLOCKS_LEAST 40
+#define BLOCKS_MANY 200
+#define MANY_WORDS 1000
 
 static psd_status_t no_memory(psd_error_t *err)
 {
@@ -20,12 +24,15 @@ uint32_t wv_block_words(const wv_task_t *task, uint32_t n_workers)
 {
     const wv_options_t *options = task->options;
     double kept = 0;
+    double part = 0;
     double most = 0;
 
     for (uint32_t i = 0; i < task->vocabulary.n; i++) {
         kept += wv_draws_kept(&task->draws, &task->vocabulary, i);
     }
-    most = fmax(WV_BLOCK_LEAST, kept / n_workers / BLOCKS_LEAST);
+    part = kept / n_workers;
+    most = fmax(fmin(MANY_WORDS, part / BLOCKS_LEAST), part / BLOCKS_MANY);
+    most = fmax(WV_BLOCK_LEAST, most);
     return n_workers * options->trainers > 1 && options->block > most ? (uint32_t)most
                                                                       : options->block;
 }
