@@ -46,11 +46,11 @@ static psd_status_t read_membership(const char *dir, ps_belonging_t *ret, psd_er
     if (rc == PSD_OK && ps_doc_has(doc, "secret")) {
         rc = ps_doc_get_id(doc, "secret", &ret->secret, err);
     }
-    if (rc == PSD_OK && ps_doc_has(doc, "own_registry")) {
-        rc = ps_doc_get_bool(doc, "own_registry", &ret->own_registry, err);
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_switch(doc, "own_registry", &ret->own_registry, err);
     }
-    if (rc == PSD_OK && ps_doc_has(doc, "began_here")) {
-        rc = ps_doc_get_bool(doc, "began_here", &ret->began_here, err);
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_switch(doc, "began_here", &ret->began_here, err);
     }
     if (rc != PSD_OK) {
         return doc == NULL ? rc : ps_sealed_blame(dir, MEMBERSHIP, rc, err);

@@ -23,13 +23,6 @@ static psd_status_t read_node(const ps_control_t *self, const ps_control_request
                                              ps_log_quote(name, shown, sizeof shown));
 }
 
-/* An optional boolean of a request. */
-static psd_status_t read_switch(const ps_control_request_t *request, const char *key, bool *ret,
-                                psd_error_t *err)
-{
-    return ps_doc_has(request->doc, key) ? ps_doc_get_bool(request->doc, key, ret, err) : PSD_OK;
-}
-
 static psd_status_t change_state(ps_control_t *self, const ps_control_request_t *request,
                                  const char *name, ps_node_state_t state, bool force,
                                  psd_error_t *err)
@@ -80,10 +73,10 @@ psd_status_t ps_control_node_drain(ps_control_t *self, ps_control_request_t *req
     psd_status_t rc = read_node(self, request, &node, err);
 
     if (rc == PSD_OK) {
-        rc = read_switch(request, "dry_run", &dry_run, err);
+        rc = ps_doc_get_switch(request->doc, "dry_run", &dry_run, err);
     }
     if (rc == PSD_OK) {
-        rc = read_switch(request, "stay", &stay, err);
+        rc = ps_doc_get_switch(request->doc, "stay", &stay, err);
     }
     if (rc == PSD_OK) {
         ps_control_learn_bytes(self, request->answers);
@@ -148,7 +141,7 @@ psd_status_t ps_control_node_remove(ps_control_t *self, ps_control_request_t *re
     rc = read_node(self, request, &node, err);
 
     if (rc == PSD_OK) {
-        rc = read_switch(request, "force", &force, err);
+        rc = ps_doc_get_switch(request->doc, "force", &force, err);
     }
     if (rc == PSD_OK && force && !node->up) { /* else it is refused anyway */
         rc = check_confirmed(self, request, node, err);
@@ -174,7 +167,7 @@ psd_status_t ps_control_cluster_rebalance(ps_control_t *self, ps_control_request
     PSD_AUTO(ps_free_at) ps_move_t *moves = NULL;
     bool dry_run = false;
     size_t n = 0;
-    psd_status_t rc = read_switch(request, "dry_run", &dry_run, err);
+    psd_status_t rc = ps_doc_get_switch(request->doc, "dry_run", &dry_run, err);
 
     if (rc == PSD_OK) {
         ps_control_learn_bytes(self, request->answers);

@@ -33,18 +33,13 @@ typedef struct wish {
 
 static const char *const ROLES[] = {"voter", "stand-by", "none"};
 
-static psd_status_t read_switch(const ps_doc_t *doc, const char *key, bool *ret, psd_error_t *err)
-{
-    return ps_doc_has(doc, key) ? ps_doc_get_bool(doc, key, ret, err) : PSD_OK;
-}
-
 static psd_status_t check_replicated(const ps_control_t *self, psd_error_t *err)
 {
     return ps_replica_thread(self->is.replica) != NULL
                ? PSD_OK
                : psd_error_set(err, PSD_UNSUPPORTED,
                                "the registry is on this node alone; it has members when "
-                               "registry.voters is 3 or 5 and so many nodes are up");
+                               "registry.voters is 3 or 5 and that many nodes are up");
 }
 
 /* The node of the request, which the cluster has. */
@@ -238,7 +233,7 @@ psd_status_t ps_control_registry_set(ps_control_t *self, ps_control_request_t *r
         rc = ps_doc_get_text(request->doc, "role", PS_NAME_MAX, &role, err);
     }
     if (rc == PSD_OK) {
-        rc = read_switch(request->doc, "dry_run", &wish.dry_run, err);
+        rc = ps_doc_get_switch(request->doc, "dry_run", &wish.dry_run, err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -293,7 +288,7 @@ psd_status_t ps_control_registry_transfer(ps_control_t *self, ps_control_request
     psd_status_t rc = check_replicated(self, err);
 
     if (rc == PSD_OK) {
-        rc = read_switch(request->doc, "dry_run", &dry_run, err);
+        rc = ps_doc_get_switch(request->doc, "dry_run", &dry_run, err);
     }
     if (rc == PSD_OK) {
         ps_control_view_members(self, &view);

@@ -101,11 +101,6 @@ typedef struct wish {
     bool dry_run;
 } wish_t;
 
-static psd_status_t read_switch(const ps_doc_t *doc, const char *key, bool *ret, psd_error_t *err)
-{
-    return ps_doc_has(doc, key) ? ps_doc_get_bool(doc, key, ret, err) : PSD_OK;
-}
-
 static psd_status_t read_wish(const ps_doc_t *doc, wish_t *wish, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
@@ -114,9 +109,9 @@ static psd_status_t read_wish(const ps_doc_t *doc, wish_t *wish, psd_error_t *er
         rc = ps_doc_get_text(doc, "name", PS_NAME_MAX, &wish->name, err);
     }
     if (rc == PSD_OK) {
-        rc = read_switch(doc, "accept_loss", &wish->with_loss, err);
+        rc = ps_doc_get_switch(doc, "accept_loss", &wish->with_loss, err);
     }
-    return rc == PSD_OK ? read_switch(doc, "dry_run", &wish->dry_run, err) : rc;
+    return rc == PSD_OK ? ps_doc_get_switch(doc, "dry_run", &wish->dry_run, err) : rc;
 }
 
 /* A node that does not answer may have newer copies than those that do. */
@@ -251,7 +246,7 @@ psd_status_t ps_control_registry_accept(ps_control_t *self, ps_control_request_t
 
 /* ---- discarded ---- */
 
-/* Nodes are told the number alone. */
+/* A node hears only the table's number. */
 static psd_status_t check_alone(const ps_unknowns_t *unknowns, const ps_unknown_t *table,
                                 psd_error_t *err)
 {
@@ -308,7 +303,7 @@ psd_status_t ps_control_registry_discard(ps_control_t *self, ps_control_request_
     psd_status_t rc = ps_doc_get_text(request->doc, "name", PS_NAME_MAX, &name, err);
 
     if (rc == PSD_OK) {
-        rc = read_switch(request->doc, "dry_run", &dry_run, err);
+        rc = ps_doc_get_switch(request->doc, "dry_run", &dry_run, err);
     }
     if (rc != PSD_OK) {
         return rc;

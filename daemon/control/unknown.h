@@ -33,7 +33,7 @@ void ps_unknowns_done(ps_unknowns_t *self);
 PSD_MUST_CHECK psd_status_t ps_unknowns_gather(const ps_answers_t *answers, ps_unknowns_t *ret,
                                                psd_error_t *err);
 /* The only table of that name, or with that number. Errors: PSD_NO_TABLE; PSD_INVALID there
- * are several, which are told apart by their numbers. */
+ * are several, which differ by their numbers. */
 PSD_MUST_CHECK psd_status_t ps_unknowns_find(const ps_unknowns_t *self, const char *name,
                                              const ps_unknown_t **ret, psd_error_t *err);
 #endif

@@ -6,7 +6,7 @@
  *          back. Everything that the member's log has is applied, also what no
  *          majority has agreed on. Then the registry is alone, of a new lineage, and
  *          its numbers go on far above (ps_registry_db_advance): members and nodes of
- *          the old lineage are told apart from it.
+ *          the old lineage are not taken for it.
  *          ps_rebuild makes an empty registry for a cluster whose nodes have lost
  *          theirs.
  * Shape    A crash leaves the registry as it was, or forced but for the old log, which

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define SENTENCE_MAX 1000
-/* Blocks of each of several workers in an epoch: so many at least, and more
+/* Blocks of each of several workers in an epoch: at least this many, and more
  * where that leaves each of them MANY_WORDS. */
 #define BLOCKS_LEAST 40
 #define BLOCKS_MANY 200

@@ -118,7 +118,7 @@ PSD_MUST_CHECK bool ps_caller_greet(ps_caller_t *self, const ps_speaker_t *own, 
                                     const char *node, const ps_id_t *nonce, ps_buffer_t *buffer);
 /* Something came from the other end, whose node has that key (NULL: unknown).
  * Appends PROVE, if it proved itself; from then on the state is PROVEN. WHO: the
- * state is SILENT. PSD_OK also for what is of no use. Also PSD_NOMEM. */
+ * state is SILENT. Returns PSD_OK for messages that it ignores, too. Also PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_caller_take(ps_caller_t *self, const ps_speaker_t *own,
                                            const ps_id_t *key, ps_bytes_t bytes,
                                            ps_buffer_t *buffer, psd_error_t *err);

@@ -48,6 +48,9 @@ PSD_MUST_CHECK psd_status_t ps_doc_get_f64(const ps_doc_t *self, const char *key
                                            psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_doc_get_bool(const ps_doc_t *self, const char *key, bool *ret,
                                             psd_error_t *err);
+/* Unchanged when the key is absent. */
+PSD_MUST_CHECK psd_status_t ps_doc_get_switch(const ps_doc_t *self, const char *key, bool *ret,
+                                              psd_error_t *err);
 /* Borrowed text, without embedded '\0', at most max_bytes long. */
 PSD_MUST_CHECK psd_status_t ps_doc_get_text(const ps_doc_t *self, const char *key, size_t max_bytes,
                                             const char **ret, psd_error_t *err);

@@ -268,6 +268,11 @@ psd_status_t ps_doc_get_bool(const ps_doc_t *self, const char *key, bool *ret, p
     return PSD_OK;
 }
 
+psd_status_t ps_doc_get_switch(const ps_doc_t *self, const char *key, bool *ret, psd_error_t *err)
+{
+    return ps_doc_has(self, key) ? ps_doc_get_bool(self, key, ret, err) : PSD_OK;
+}
+
 psd_status_t ps_doc_get_text(const ps_doc_t *self, const char *key, size_t max_bytes,
                              const char **ret, psd_error_t *err)
 {
