@@ -8,8 +8,8 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "daemon/quorum/quorum_steps.h"
 #include "daemon/quorum/replica.h"
-#include "protocol/registry/command_code.h"
 #include "storage/registry/registry_backup.h"
 #include "storage/registry/registry_offline.h"
 #include "transport/threads/clock.h"
@@ -49,41 +49,48 @@ static psd_status_t open_db(forced_t *self, const char *dir, psd_error_t *err)
 
 /* ---- the log ---- */
 
-static psd_status_t store(forced_t *self, const ps_command_t *command, ps_applied_t at,
-                          psd_error_t *err)
+static void entry_done(ps_quorum_entry_t *entry)
 {
-    psd_status_t rc = ps_registry_try(self->registry, command, ps_now_ms(), err);
-
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    rc = ps_registry_db_store(self->db, self->registry, command, at, err);
-    if (rc == PSD_OK) {
-        ps_registry_keep(self->registry);
-    } else {
-        ps_registry_undo(self->registry);
-    }
-    return rc;
+    ps_buffer_done(&entry->bytes);
 }
 
-/* One that is not applied yet. Who votes is of no matter any more. */
-static psd_status_t apply(void *context, const ps_registry_entry_t *entry, psd_error_t *err)
+static psd_status_t put(void *context, const ps_registry_t *registry, const ps_command_t *command,
+                        ps_applied_t at, psd_error_t *err)
 {
-    PSD_AUTO(ps_command_done) ps_command_t command = {0};
-    forced_t *self = context;
-    const ps_applied_t at = {.index = entry->index, .term = entry->term};
-    psd_status_t rc = PSD_OK;
+    const forced_t *self = context;
 
-    if (entry->kind != PS_REGISTRY_COMMAND) {
-        return ps_registry_db_store_members(self->db, NULL, 0, at, err);
-    }
-    rc = ps_command_decode(entry->bytes, &command, err);
-    if (rc == PSD_OK) {
-        rc = store(self, &command, at, err);
-    }
+    return ps_registry_db_store(self->db, registry, command, at, err);
+}
+
+/* Who votes does not matter any more. */
+static psd_status_t put_members(void *context, const ps_quorum_members_t *members, ps_applied_t at,
+                                psd_error_t *err)
+{
+    const forced_t *self = context;
+
+    (void)members;
+    return ps_registry_db_store_members(self->db, NULL, 0, at, err);
+}
+
+static ps_shelf_t shelf_of(forced_t *self)
+{
+    return (ps_shelf_t){.context = self, .put = put, .put_members = put_members};
+}
+
+/* One that is not applied yet. */
+static psd_status_t apply(void *context, const ps_registry_entry_t *row, psd_error_t *err)
+{
+    PSD_AUTO(entry_done) ps_quorum_entry_t entry = {.term = row->term, .kind = (uint32_t)row->kind};
+    forced_t *self = context;
+    const ps_shelf_t shelf = shelf_of(self);
+    psd_status_t rc =
+        ps_buffer_append(&entry.bytes, row->bytes.data, row->bytes.size)
+            ? ps_quorum_apply(self->registry, &shelf, row->index, &entry, ps_now_ms(), err)
+            : psd_error_set(err, PSD_NOMEM, "no memory for an entry");
+
     return rc == PSD_OK
                ? PSD_OK
-               : psd_error_wrap(err, rc, "entry %" PRIu64 " of the registry's log", entry->index);
+               : psd_error_wrap(err, rc, "entry %" PRIu64 " of the registry's log", row->index);
 }
 
 static psd_status_t apply_all(forced_t *self, psd_error_t *err)
@@ -244,7 +251,10 @@ psd_status_t ps_rebuild(const char *dir, uint64_t unix_ms, const ps_rebuild_t *n
         command.cluster.last_job = numbers->last_job;
         (void)snprintf(command.text, sizeof command.text, "the registry of cluster %s was rebuilt",
                        numbers->name);
-        rc = store(&self, &command, ps_registry_db_next(self.db), err);
+        const ps_shelf_t shelf = shelf_of(&self);
+
+        rc = ps_quorum_store(self.registry, &shelf, &command, ps_registry_db_next(self.db),
+                             ps_now_ms(), err);
     }
     if (rc == PSD_OK) {
         rc = ps_registry_db_flush(self.db, err);

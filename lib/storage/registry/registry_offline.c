@@ -48,7 +48,8 @@ static psd_status_t check_there(const char *dir, psd_error_t *err)
 static psd_status_t copy_file(const char *from, const char *to, psd_error_t *err)
 {
     char bytes[COPY_BYTES];
-    FILE *in = fopen(from, "re");
+    int fd = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
     FILE *out = in == NULL ? NULL : fopen(to, "wex");
     size_t n = 1;
     bool good = in != NULL && out != NULL;
