@@ -237,7 +237,7 @@ psd_status_t ps_registry_offline_look(const char *dir, ps_registry_offline_t *re
                                       psd_error_t *err)
 {
     PSD_AUTO(copy_done) copy_t copy = {.lock = -1};
-    PSD_AUTO(part_done) part_t part = {NULL};
+    PSD_AUTO(part_done) part_t part = {.db = NULL};
     ps_registry_offline_t look = {.has_log = false};
     psd_status_t rc = check_there(dir, err);
 
@@ -404,7 +404,7 @@ static psd_status_t put_log_aside(const char *dir, uint64_t last, psd_error_t *e
 psd_status_t ps_registry_offline_single(const char *dir, bool drops_voters, uint64_t unix_ms,
                                         psd_error_t *err)
 {
-    PSD_AUTO(part_done) part_t part = {NULL};
+    PSD_AUTO(part_done) part_t part = {.db = NULL};
     char names[NAMES_SIZE];
     uint64_t last = 0;
     psd_status_t rc = check_there(dir, err);
