@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "daemon/quorum/replica.h"
-#include "daemon/config/options.h"
+#include "server/quorum/replica.h"
+#include "daemon/options.h"
 #include "daemon/run.h"
 
 #define KEEP_BYTES (128 << 20) /* free memory that the allocator keeps */

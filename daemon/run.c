@@ -20,7 +20,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "daemon/files.h"
-#include "daemon/server.h"
+#include "server/server.h"
 #include "daemon/spare.h"
 
 #define STATUS_SIZE 400

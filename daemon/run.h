@@ -3,7 +3,7 @@
 #ifndef PS_DAEMON_RUN_H
 #define PS_DAEMON_RUN_H
 
-#include "daemon/config/options.h"
+#include "daemon/options.h"
 
 /*
  * Serves until SIGTERM or SIGINT. This function owns the signals: SIGHUP reads

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "unit/daemon/shards_kit.h"
+#include "unit/server/shards_kit.h"
 
 #define ROUNDS 3
 

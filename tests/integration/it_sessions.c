@@ -20,7 +20,7 @@
 #define PARTITIONS 8
 #define ROWS 800
 #define DEAD 24          /* more than a partition remembers */
-#define RETIRE_AFTER_S 2 /* as daemon/server.c */
+#define RETIRE_AFTER_S 2 /* as lib/server/server.c */
 #define TABLE "t"
 
 extern char **environ;

@@ -3,7 +3,7 @@
 """Every key of the configuration is in conf/psd.yaml and the other way round.
 check_config.py [ROOT]
 
-daemon/config/config_keys.def has one row per key, whose first string is the key's
+lib/server/config/config_keys.def has one row per key, whose first string is the key's
 dotted path: X("listen.control", ...). conf/psd.yaml shows every key, set or
 commented out as "#key: value" (prose has a space: "# text"), under a comment
 that explains it."""
@@ -14,7 +14,7 @@ import sys
 
 from sources import finish, read_text, strip_comments
 
-KEYS = "daemon/config/config_keys.def"
+KEYS = "lib/server/config/config_keys.def"
 REFERENCE = "conf/psd.yaml"
 KEY_LINE = re.compile(r"^( *)(#?)([A-Za-z_][A-Za-z0-9_]*):(.*)$")
 

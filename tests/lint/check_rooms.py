@@ -18,7 +18,8 @@ FLOORS = {
     "transport": 3, "storage": 3,
     "client": 4, "data": 4, "linalg": 4,
     "train": 5,
-    "daemon": 6, "cli": 6, "examples": 6,
+    "server": 6,
+    "daemon": 7, "cli": 7, "examples": 7,
 }
 # Rooms of rooms, with floors of their own; of those a file names both.
 SUB_FLOORS = {
@@ -49,7 +50,7 @@ SUB_FLOORS = {
     },
     "client": {"slices": 0, "connection": 0, "requests": 1, "job": 2},
     "storage": {"disk": 0, "snapshot": 1, "registry": 1, "log": 2},
-    "daemon": {
+    "server": {
         "config": 0, "threads": 1, "quorum": 2, "shards": 2, "nodes": 3, "state": 4,
         "control": 5, "checkpoints": 6,
     },
@@ -72,8 +73,8 @@ PURE = {"base", "model", "wire", "protocol"}
 
 # Third-party headers, and the rooms that they belong to.
 FENCES = [
-    (r"c?zmq(_.*)?\.h|zsys\.h|zloop\.h|zmsg\.h", {"transport", "daemon"}),
-    (r"jansson\.h", {"wire", "daemon", "cli"}),
+    (r"c?zmq(_.*)?\.h|zsys\.h|zloop\.h|zmsg\.h", {"transport", "server", "daemon"}),
+    (r"jansson\.h", {"wire", "server", "cli"}),
     (r"sqlite3\.h", {"storage"}),
     (r"xx(hash|h3)\.h", {"base"}),
     (r"raft\.h|raft/.*", set()),
@@ -83,8 +84,8 @@ FENCES = [
     (r"(cblas|lapacke|openblas.*|GraphBLAS|LAGraph.*)\.h|suitesparse/.*",
      {"linalg", "train", "examples"}),
     (r"yaml\.h", {"daemon"}),
-    (r"microhttpd\.h", {"daemon"}),
-    (r"systemd/.*", {"daemon"}),
+    (r"microhttpd\.h", {"server"}),
+    (r"systemd/.*", {"server", "daemon"}),
     (r"psd(_\w+)?\.h", {"examples"}),  # as an installed library's
 ]
 # Exceptions: the bench measures a raw pair of sockets beside psd; all of
@@ -121,7 +122,7 @@ IMPURE_CALLS = re.compile(
     r"rand|random|drand48|getrandom|getentropy|pthread_\w+|socket|mmap|"
     r"open|openat|unlink|rename|sleep|nanosleep)\s*\("
 )
-TIME_ROOMS = {"transport", "client", "train"} | PROGRAMS
+TIME_ROOMS = {"transport", "client", "train", "server"} | PROGRAMS
 TIME_CALLS = re.compile(
     r"(?<![\w.>])(clock_gettime|gettimeofday|timespec_get|time|clock|zclock_\w+)\s*\("
 )

@@ -18,7 +18,7 @@ from check_rooms import SUB_FLOORS
 LARGEST = {
     "base": 1, "model": 2, "wire": 3, "protocol": 8, "transport": 4,
     "storage": 1, "client": 3, "data": 10, "linalg": 2, "train": 2,
-    "daemon": 3, "cli": 6,
+    "server": 3, "daemon": 1, "cli": 6,
 }
 # Room -> names that go upwards within it, at most.
 UPWARD = {}
@@ -107,7 +107,7 @@ def main():
     sys.setrecursionlimit(10000)
     problems = []
     for room in ("base", "model", "wire", "protocol", "transport", "storage",
-                 "client", "data", "linalg", "train", "daemon", "cli"):
+                 "client", "data", "linalg", "train", "server", "daemon", "cli"):
         objects = objects_of(arguments.build, room)
         if not objects:
             problems.append(f"no objects of {room} in {arguments.build}")

@@ -34,7 +34,7 @@ GOOD = {
                                '#include "base/one.h"\n\n'
                                "int psd_one(void)\n{\n"
                                "    return time(NULL) > 0 ? ps_one() : 0;\n}\n",
-    "daemon/config/config_keys.def": SPDX + 'KEY("listen.control", 1)\n'
+    "lib/server/config/config_keys.def": SPDX + 'KEY("listen.control", 1)\n'
                                      'KEY("shards", 2)\n',
     "conf/psd.yaml": "# SPDX-License-Identifier: Apache-2.0\n\n"
                      "# Where it listens.\nlisten:\n  # The address.\n"
@@ -118,7 +118,7 @@ BREAKS = [
      "shard of protocol stands no lower than its core"),
     ("rooms", "lib/protocol/core/a.c",
      source('#include "protocol/nowhere/a.h"'), "no room protocol/nowhere"),
-    ("rooms", "daemon/config/a.c", source('#include "daemon/server.h"'),
+    ("rooms", "lib/server/config/a.c", source('#include "server/server.h"'),
      "the top of daemon stands no lower than its config"),
     ("rooms", "examples/common/program/a.c",
      source('#include "../job/job.h"'),
@@ -152,11 +152,11 @@ BREAKS = [
     ("calls", "daemon/a.c", call("exit(1)"), "exit is banned"),
     ("calls", "tests/unit/a.c", call("usleep(1)"), "usleep is banned"),
     ("calls", "lib/base/banned.h", SPDX, "lists nothing"),
-    ("config", "daemon/config/config_keys.def", SPDX + 'KEY("shards", 2)\n',
+    ("config", "lib/server/config/config_keys.def", SPDX + 'KEY("shards", 2)\n',
      "listen.control: in conf/psd.yaml, not in"),
-    ("config", "daemon/config/config_keys.def",
-     GOOD["daemon/config/config_keys.def"] + 'KEY("more", 3)\n',
-     "more: in daemon/config/config_keys.def, not in"),
+    ("config", "lib/server/config/config_keys.def",
+     GOOD["lib/server/config/config_keys.def"] + 'KEY("more", 3)\n',
+     "more: in lib/server/config/config_keys.def, not in"),
     ("config", "conf/psd.yaml", GOOD["conf/psd.yaml"].replace("# How", "How"),
      "shards has no comment above it"),
     ("config", "conf/psd.yaml", None, "must both exist"),

@@ -18,7 +18,7 @@
 #ifndef PS_TESTS_SIM_CLUSTER_MEMBER_H
 #define PS_TESTS_SIM_CLUSTER_MEMBER_H
 
-#include "daemon/quorum/quorum_steps.h"
+#include "server/quorum/quorum_steps.h"
 #include "sim_cluster_plan.h"
 #include "support/sim_disk.h"
 

@@ -7,7 +7,7 @@
  * It uses     snapshot, disk, lib/protocol/shard (a start reads into it),
  *             lib/wire/records, lib/base.
  * It ignores  What a record does, other copies, and the thread that writes
- *             (daemon/threads).
+ *             (lib/server/threads).
  * Start at    journal.h, journal_read.c for a start; shard_log.h for the log
  *             alone.
  */

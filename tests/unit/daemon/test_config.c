@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon/config/config.h: every key, its bounds, its sources, and what is printed. */
-#include "daemon/config/config.h"
+/* lib/server/config/config.h: every key, its bounds, its sources, and what is printed. */
+#include "daemon/config_file.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>

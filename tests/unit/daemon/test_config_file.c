@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon/config/config.h: files; each kind of bad input, with its text and line. */
-#include "daemon/config/config.h"
+/* lib/server/config/config.h: files; each kind of bad input, with its text and line. */
+#include "daemon/config_file.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

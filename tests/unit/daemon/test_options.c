@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon/config/options.h: the command line, and which source wins. */
-#include "daemon/config/options.h"
+/* daemon/options.h: the command line, and which source wins. */
+#include "daemon/options.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

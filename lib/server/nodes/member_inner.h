@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to the member. */
+#ifndef PS_SERVER_MEMBER_INNER_H
+#define PS_SERVER_MEMBER_INNER_H
+
+#include "server/nodes/member.h"
+
+/* To a member of the registry that does not lead. */
+typedef struct ps_sign_link {
+    char endpoint[PS_ENDPOINT_MAX + 1];
+    ps_socket_t *link; /* owned */
+    bool is_wanted;
+} ps_sign_link_t;
+
+struct ps_member {
+    ps_member_args_t is;                /* from ps_member_start on */
+    ps_agent_t *agent;                  /* owned; from ps_member_start on */
+    ps_socket_t *link;                  /* owned */
+    char registry[PS_ENDPOINT_MAX + 1]; /* where the link goes */
+    ps_address_t leader;                /* the registry, as its node calls itself */
+    char name[PS_NAME_MAX + 1];
+    uint64_t incarnation;
+    ps_id_t secret;
+    ps_id_t cluster;
+    uint64_t heartbeat_ms;
+    uint32_t weight;          /* 0: as many as it has shards */
+    uint64_t last_id;         /* of a join */
+    bool any_name;            /* with who->any_name, until it has a name */
+    ps_route_t *shards;       /* owned; announced */
+    bool heard_is_due;        /* heard.json is to be written */
+    size_t seat;              /* of the nodes that have the registry: the one asked last */
+    ps_node_message_t invite; /* to the registry; kind 0: none */
+    int signals;              /* owned; readable when psd shall end: waits on the link end; or -1 */
+    ps_sign_link_t signs[PS_SEATS_MAX]; /* links owned */
+    size_t n_signs;
+    uint64_t sign_ms; /* when the next is due */
+    psd_error_t *err; /* owned */
+};
+
+/* The nodes that have the registry, as far as this node knows. Returns how many; 0:
+ * the registry is alone, or unknown. own: room for what the replica says. */
+size_t ps_member_known_seats(const ps_member_t *self, const ps_replica_t *replica,
+                             ps_seat_t own[PS_SEATS_MAX], const ps_seat_t **ret_seats);
+/* member_signs.c: closes the links. */
+void ps_member_drop_signs(ps_member_t *self);
+#endif

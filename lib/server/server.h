@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room lib/server: a node
+ *
+ * It is       The shell around the pure rooms: a node's files, sockets, threads and
+ *             control port.
+ * It uses     lib/protocol, lib/storage, lib/transport and what stands below them.
+ * It ignores  Command lines, YAML, signals, and the process that it runs in.
+ * Start at    this header, then state/control.h and shards/shards.h.
+ */
+/*
+ * ps_server - this node: its registry, shards and control port, wired together
+ *
+ * What     Opens everything in the order of the dependencies and closes it in
+ *          reverse. Decides nothing.
+ * Owner    The caller. Threads: confined to one (the shards have their own).
+ */
+#ifndef PS_SERVER_SERVER_H
+#define PS_SERVER_SERVER_H
+
+#include "server/state/control.h"
+
+typedef struct ps_server ps_server_t;
+
+/*
+ * Opens the data directory and the registry, binds the ports, starts the
+ * shards, and is ready for requests; with cluster.join it has no registry but
+ * joins that of another node. config is borrowed until the close. The
+ * first line of the log has the addresses.
+ *
+ * Errors: PSD_IO a port or the data directory, named; PSD_BUSY another psd has
+ * the data directory; PSD_FOREIGN it is another cluster's or node's;
+ * PSD_DAMAGED; PSD_NOMEM; with cluster.join those of ps_member_join.
+ */
+PSD_MUST_CHECK psd_status_t ps_server_open(const ps_config_t *config, ps_server_t **ret_server,
+                                           psd_error_t *err);
+/* Answers waiting requests, sends what is queued, closes everything. Takes NULL. */
+void ps_server_close(ps_server_t **self_p);
+
+/* The ZeroMQ socket of the control port, for zloop; ps_server_receive then. */
+void *ps_server_handle(ps_server_t *self);
+/* The socket of the link to a registry elsewhere; ps_server_receive_link
+ * then. NULL: the registry is here. */
+void *ps_server_link_handle(ps_server_t *self);
+/* The sockets of the shards' pipes, 0 .. n - 1; ps_server_receive_shards then. */
+uint32_t ps_server_n_pipes(const ps_server_t *self);
+void *ps_server_pipe_handle(ps_server_t *self, uint32_t i);
+void ps_server_receive(ps_server_t *self);
+void ps_server_receive_link(ps_server_t *self);
+void ps_server_receive_shards(ps_server_t *self);
+/* Readable when this node's member of the registry has news; -1: it is none.
+ * ps_server_receive_quorum then. */
+int ps_server_quorum_fd(const ps_server_t *self);
+void ps_server_receive_quorum(ps_server_t *self);
+void ps_server_tick(ps_server_t *self);
+/* When to call ps_server_tick next; UINT64_MAX for never. */
+uint64_t ps_server_deadline(const ps_server_t *self);
+/* Lost rows have no other copy: this process must end. */
+bool ps_server_is_broken(const ps_server_t *self);
+/* Why the process must end; PSD_OK: it need not. */
+PSD_MUST_CHECK psd_status_t ps_server_failure(const ps_server_t *self, psd_error_t *err);
+/* The registry knows this node, which may be its own. */
+bool ps_server_is_known(const ps_server_t *self);
+/* "serving on tcp://…", for systemd. */
+void ps_server_status(const ps_server_t *self, char *ret_text, size_t size);
+/* The page where the node's threads report that they turn. Borrowed until the close. */
+ps_turns_t *ps_server_turns(const ps_server_t *self);
+/* What its shards keep, as ps_shards_bytes. */
+uint64_t ps_server_bytes(const ps_server_t *self);
+/* The process ran out of descriptors, or has some again. */
+void ps_server_set_files_out(ps_server_t *self, bool is_out);
+/* The config passed to the open has new values. */
+void ps_server_reloaded(ps_server_t *self);
+
+/* Writes DATA_DIR/endpoints.json in one piece. Errors: PSD_IO, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_server_announce(const ps_server_t *self, psd_error_t *err);
+#endif

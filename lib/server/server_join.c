@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A node whose registry is elsewhere: which cluster its data directory
+ * belongs to, and how it joins. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "server/server_inner.h"
+#include "storage/disk/data_dir.h"
+#include "storage/disk/format_note.h"
+#include "wire/messages/doc.h"
+#include "wire/messages/formats.h"
+
+/* The node keeps the name under which it joined. */
+static psd_status_t settle_name(ps_server_t *self, const ps_belonging_t *known, psd_error_t *err)
+{
+    const ps_config_t *config = self->config;
+
+    if (ps_server_has_registry(self) && !ps_replica_has_log(self->dir)) {
+        return psd_error_set(err, PSD_FOREIGN,
+                             "data directory %s has a registry of its own; a node that joins a "
+                             "cluster needs another directory",
+                             self->dir);
+    }
+    if (known->is_there && config->origins[PS_KEY_node_name].source != PS_SOURCE_DEFAULT &&
+        strcmp(known->node, config->node.name) != 0) {
+        return psd_error_set(err, PSD_FOREIGN,
+                             "data directory %s belongs to node \"%s\", "
+                             "node.name is \"%s\"",
+                             self->dir, known->node, config->node.name);
+    }
+    (void)snprintf(self->node, sizeof self->node, "%.*s", PS_NAME_MAX,
+                   known->is_there ? known->node : config->node.name);
+    return PSD_OK;
+}
+
+static psd_status_t check_cluster(const ps_server_t *self, const ps_belonging_t *known,
+                                  const ps_joined_t *joined, psd_error_t *err)
+{
+    if (known->is_there && !ps_id_equal(&known->cluster, &joined->cluster)) {
+        return psd_error_set(err, PSD_FOREIGN,
+                             "data directory %s belongs to cluster \"%s\", the "
+                             "registry at %s is that of another cluster, "
+                             "\"%s\"",
+                             self->dir, known->name, ps_member_registry(self->member),
+                             joined->cluster_name);
+    }
+    return PSD_OK;
+}
+
+static bool is_default_name(const ps_server_t *self)
+{
+    return self->config->origins[PS_KEY_node_name].source == PS_SOURCE_DEFAULT;
+}
+
+psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err)
+{
+    const ps_socket_args_t socket = ps_server_socket_args(self);
+    ps_belonging_t known = {.is_there = false};
+    ps_joined_t joined = {0};
+    ps_member_self_t who = {.name = NULL};
+    psd_status_t rc = ps_data_dir_lock(self->dir, &self->lock, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_format_note_settle(ps_disk_real(), self->dir, PS_DISK_FORMAT, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_server_read_membership(self, &known, err);
+    }
+    if (rc == PSD_OK) {
+        rc = settle_name(self, &known, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_server_settle_life(self, err);
+    }
+    who = (ps_member_self_t){.name = self->node,
+                             .incarnation = self->incarnation,
+                             .secret = known.secret,
+                             .any_name = !known.is_there && is_default_name(self),
+                             .has_joined = known.is_there,
+                             .members = &known.members};
+    if (rc == PSD_OK && ps_id_is_zero(&known.secret)) {
+        rc = ps_random(&who.secret, sizeof who.secret, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_member_join(self->config, &socket, &who, &self->member, &joined, err);
+    }
+    if (rc == PSD_OK) {
+        rc = check_cluster(self, &known, &joined, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    memcpy(self->node, joined.node, sizeof self->node); /* it may be given one */
+    memcpy(self->cluster_name, joined.cluster_name, sizeof self->cluster_name);
+    self->cluster = joined.cluster;
+    self->old_sessions = joined.session;
+    /* Stored before the node announces itself, so that it never lacks what
+     * the registry stores then. */
+    return ps_id_equal(&known.secret, &who.secret) && !known.own_registry &&
+                   ps_members_equal(&known.members, &joined.members)
+               ? PSD_OK
+               : ps_server_write_membership(self, &joined, &who.secret, err);
+}
+
+psd_status_t ps_server_announce_member(ps_server_t *self, psd_error_t *err)
+{
+    const ps_member_args_t args = {
+        .shards = self->shards,
+        .port = self->port,
+        .plugins = &self->plugins,
+        .control = self->endpoint,
+        .damage = &self->damage,
+        .dir = self->dir,
+        .cluster_name = self->cluster_name,
+    };
+
+    return ps_member_start(self->member, &args, err);
+}
+
+psd_status_t ps_server_start_member(ps_server_t *self, psd_error_t *err)
+{
+    bool is_given = is_default_name(self) && strcmp(self->node, self->config->node.name) != 0;
+
+    ps_log(
+        PS_LOG_INFO, "joined", "registry=%s node=%s%s", ps_member_registry(self->member),
+        self->node,
+        is_given
+            ? " hint=\"the host's name was taken at the first join; set node.name to choose one\""
+            : "");
+    return ps_server_announce_member(self, err);
+}

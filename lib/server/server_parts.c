@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of a server as the configuration wants them. */
+#include <inttypes.h>
+
+#include "server/control_ops.h"
+#include "server/server_inner.h"
+#include "protocol/placement/registry_decide.h"
+
+#define NODES_MAX 1024
+
+psd_status_t ps_server_open_replica(ps_server_t *self, psd_error_t *err)
+{
+    const ps_config_t *config = self->config;
+    const ps_registry_args_t args = {
+        .default_partitions = (uint32_t)config->tables.default_partitions,
+        .lost_after_ms = config->workers.lost_after_ms,
+        .join_within_ms = config->workers.join_within_ms,
+        /* The control port refuses above limits.tables, which can change. */
+        .tables_max = (uint32_t)ps_config_key(PS_KEY_limits_tables)->max,
+        .jobs_max = (uint32_t)config->limits.jobs,
+        .nodes_max = NODES_MAX,
+        .copies_max = PS_REPLICAS_MAX,
+        .moves_max = (uint32_t)config->copies.moves_max,
+        .rebalance_on_request = !config->copies.even_out,
+        .suspect_after_ms = config->cluster.suspect_after,
+        .repair_after_ms = config->cluster.repair_after,
+        .lease_ms = config->copies.lease_ms,
+        .unreached_after_ms = config->copies.slow_after_ms,
+        .disk = true,
+    };
+
+    return ps_replica_open(self->dir, &args, &self->replica, err);
+}
+
+psd_status_t ps_server_settle_life(ps_server_t *self, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    do {
+        rc = ps_random(&self->incarnation, sizeof self->incarnation, err);
+        self->incarnation &= INT64_MAX; /* a whole number in every JSON reader */
+    } while (rc == PSD_OK && self->incarnation == 0);
+    return rc;
+}
+
+psd_status_t ps_server_start_control(ps_server_t *self, psd_error_t *err)
+{
+    const ps_control_args_t args = {
+        .ops = ps_control_ops,
+        .n_ops = ps_control_n_ops,
+        .config = self->config,
+        .replica = self->replica,
+        .registry = ps_replica_registry(self->replica),
+        .db = ps_replica_db(self->replica),
+        .net = ps_server_net(self),
+        .port = self->port,
+        .plugins = &self->plugins,
+        .dir = self->dir,
+        .node = self->node,
+        .incarnation = self->incarnation,
+        .turns = self->turns,
+    };
+
+    return ps_control_new(&args, &self->control, err);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_shard_actor - the thread of one shard
+ *
+ * What     Bytes on the shard's own port become events of ps_shard_step, and
+ *          its effects become bytes and log lines. It takes everything that
+ *          waits before it sleeps.
+ * Shape    Commands on the pipe, each [word][pointer]:
+ *            TABLE DROP JOB FENCE INSPECT WAITING CLOCKS
+ *                           a ps_shard_call_t; comes back the same way,
+ *                           answered
+ *            $TERM          (one frame) stop
+ *          Messages out of the pipe: the answered calls, in the order of
+ *          asking;
+ *            NEWS           the ps_shard_news_t of its arguments; give it back
+ */
+#ifndef PS_SERVER_SHARD_ACTOR_H
+#define PS_SERVER_SHARD_ACTOR_H
+
+#include <czmq.h>
+#include <stdatomic.h>
+
+#include "server/threads/filler.h"
+#include "server/shards/shard_news.h"
+#include "server/shards/shard_journal.h"
+#include "protocol/shard/shard.h"
+#include "transport/sockets/socket.h"
+
+#define PS_ACTOR_TEXT_SIZE 512
+
+/* State that every thread of the node may read at any time. */
+typedef struct ps_shard_common {
+    atomic_int log_level;              /* ps_log_level_t */
+    atomic_uint_fast64_t last_session; /* the highest that was given out */
+    atomic_uint_fast64_t bytes;        /* that all shards keep */
+    atomic_uint_fast64_t pieces;       /* of unfinished messages, beside them */
+    atomic_uint_fast64_t tail_bytes;   /* beside them, for other copies */
+    atomic_uint n_giving;              /* shards that give rows to new copies */
+    ps_filler_t *filler;               /* owned by the owner of this */
+    ps_turns_t *turns;                 /* borrowed; of all threads; may be NULL */
+} ps_shard_common_t;
+
+/* What the thread starts with, and what it reports when it is ready. The
+ * starter of the actor owns it until the actor is destroyed. */
+typedef struct ps_shard_actor_args {
+    ps_shard_args_t core;
+    ps_socket_args_t socket;
+    ps_journal_args_t journal;     /* dir NULL: there is none */
+    ps_shard_found_t found;        /* out: on the disk; the starter frees it */
+    char tcp[PS_ENDPOINT_MAX + 1]; /* in: to bind; out: as bound; "" none */
+    char ipc[PS_ENDPOINT_MAX + 1]; /* the same; one of the two is set */
+    bool with_lane;                /* beside ipc: at its path and ".lane" */
+    ps_shard_common_t *common;     /* borrowed for good */
+    ps_shard_news_t news;          /* reports to the registry */
+    psd_status_t ready;            /* out: PSD_OK, or why it stopped at once */
+    char text[PS_ACTOR_TEXT_SIZE]; /* out: the reason */
+} ps_shard_actor_args_t;
+
+/* For zactor_new; args is a ps_shard_actor_args_t. Signals once, when its port
+ * is open or when it could not be opened. */
+void ps_shard_actor(zsock_t *pipe, void *args);
+#endif

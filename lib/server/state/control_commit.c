@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the control part changes the registry. What is stored in one turn is
+ * flushed once, and nothing that may say it leaves before. */
+#include "server/quorum/replica.h"
+#include "server/state/control_inner.h"
+
+psd_status_t ps_control_commit(ps_control_t *self, const ps_command_t *command,
+                               ps_log_level_t level, psd_error_t *err)
+{
+    psd_status_t rc = ps_replica_commit(self->is.replica, command, level, err);
+
+    if (rc == PSD_OK) {
+        ps_overseer_set_index(self->overseer, ps_registry_db_applied(self->is.db).index);
+    }
+    if (rc == PSD_OK && !ps_replica_is_flushed(self->is.replica)) {
+        ps_fleet_hold(self->fleet);
+    }
+    return rc;
+}
+
+psd_status_t ps_control_commit_for(ps_control_t *self, const ps_control_request_t *request,
+                                   ps_command_t *command, uint64_t detail, ps_log_level_t level,
+                                   psd_error_t *err)
+{
+    if (request->once) {
+        command->session = request->waits.session;
+        command->request = request->waits.id;
+        command->detail = detail;
+    }
+    return ps_control_commit(self, command, level, err);
+}
+
+void ps_control_send_due(ps_control_t *self)
+{
+    if (ps_control_flush(self)) {
+        ps_fleet_send_due(self->fleet);
+    }
+}
+
+bool ps_control_flush(ps_control_t *self)
+{
+    char quoted[512];
+    psd_status_t rc = PSD_OK;
+
+    if (self->fleet == NULL || !ps_fleet_holds(self->fleet)) { /* NULL: it was not made whole */
+        return true;
+    }
+    rc = ps_replica_flush(self->is.replica, self->err);
+    if (rc == PSD_OK) {
+        ps_fleet_release(self->fleet);
+        return true;
+    }
+    ps_log(PS_LOG_ERROR, "registry_not_flushed", "status=%s reason=%s", psd_status_name(rc),
+           ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
+    psd_error_clear(self->err);
+    return false;
+}

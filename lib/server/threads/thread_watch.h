@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_thread_watch - the thread that checks whether all others turn
+ *
+ * What     Reads the page of turns.h twice a second and more. Logs a late
+ *          thread by name, once until it turns again. Feeds systemd's watchdog,
+ *          where there is one, only while every thread has turned lately. That
+ *          covers this thread too, since no other thread feeds it. It also
+ *          writes for ZeroMQ's threads (thread_probe.h).
+ * Owner    The caller; stopped before what it looks at ends.
+ * Threads  It is one; the calls are its owner's.
+ */
+#ifndef PS_SERVER_THREAD_WATCH_H
+#define PS_SERVER_THREAD_WATCH_H
+
+#include "transport/threads/turns_look.h"
+
+typedef struct ps_thread_watch ps_thread_watch_t;
+
+/* Call it before anything of czmq is used, so that its threads can be distinguished. */
+void ps_thread_watch_prepare(void);
+/*
+ * Starts it, when the node's other threads run.
+ *
+ * turns    borrowed until the stop
+ * context  ZeroMQ's, of the transport; czmq's is looked at, too
+ *
+ * Errors: PSD_NOMEM; PSD_IO.
+ */
+PSD_MUST_CHECK psd_status_t ps_thread_watch_start(ps_turns_t *turns, void *context,
+                                                  ps_thread_watch_t **ret_watch, psd_error_t *err);
+/* Takes NULL, nulls *self_p. */
+void ps_thread_watch_stop(ps_thread_watch_t **self_p);
+#endif

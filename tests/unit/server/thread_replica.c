@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lib/server/quorum/replica.h: a member that meets a command of another build. */
+#include "server/quorum/replica.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "protocol/registry/command_code.h"
+#include "support/temp_dir.h"
+
+#define WAIT_STEPS 6000 /* of 10 ms */
+#define VERSION_AT 4    /* in the bytes of a command */
+
+#define MUST(good) must(good, #good, world->err)
+
+typedef struct world {
+    temp_dir_t dir;
+    ps_context_t *context;
+    ps_registry_args_t args;
+    ps_replica_net_t net;
+    ps_replica_t *replica;
+    psd_error_t *err;
+} world_t;
+
+static void must(bool good, const char *what, const psd_error_t *err)
+{
+    if (!good) {
+        (void)fprintf(stderr, "not true: %s: %s\n", what, psd_error_text(err));
+        exit(1);
+    }
+}
+
+static void open_replica(world_t *world)
+{
+    MUST(ps_replica_open(world->dir.path, &world->args, &world->replica, world->err) == PSD_OK);
+}
+
+/* The only member of a replicated registry. */
+static void begin(world_t *world)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    const ps_id_t uuid = {{1, 2, 3}};
+
+    MUST(temp_dir_make(&world->dir));
+    world->err = psd_error_new();
+    world->args = (ps_registry_args_t){.default_partitions = 1,
+                                       .lost_after_ms = 1000,
+                                       .join_within_ms = 1000,
+                                       .tables_max = 4,
+                                       .jobs_max = 4,
+                                       .nodes_max = 4};
+    MUST(ps_context_new(1, &world->context, world->err) == PSD_OK);
+    world->net = (ps_replica_net_t){.node = "n0",
+                                    .host = "",
+                                    .advertise = "",
+                                    .run_dir = world->dir.path,
+                                    .cluster = uuid,
+                                    .incarnation = 7,
+                                    .secret = {{5}},
+                                    .socket = {.context = world->context,
+                                               .high_water = 100,
+                                               .frame_bytes = 1 << 20,
+                                               .chunk_bytes = 1 << 20}};
+    open_replica(world);
+    MUST(ps_registry_plan_cluster(ps_replica_registry(world->replica), "psd", &uuid, 1, &command,
+                                  world->err) == PSD_OK);
+    MUST(ps_replica_commit(world->replica, &command, PS_LOG_DEBUG, world->err) == PSD_OK);
+    MUST(ps_replica_begin(world->replica, &world->net, world->err) == PSD_OK);
+    ps_replica_close(&world->replica);
+}
+
+static void end(world_t *world)
+{
+    ps_replica_close(&world->replica);
+    ps_context_destroy(&world->context);
+    psd_error_destroy(&world->err);
+    temp_dir_drop(&world->dir);
+}
+
+/* As a build with other commands would have written it. */
+static void append(const world_t *world, int version)
+{
+    PSD_AUTO(ps_registry_log_close) ps_registry_log_t *log = NULL;
+    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+    const ps_command_t note = {.kind = PS_COMMAND_NOTE, .unix_ms = 1, .text = "x"};
+    ps_registry_entry_t entry = {.kind = (ps_registry_entry_kind_t)PS_QUORUM_COMMAND};
+    char dir[sizeof world->dir.path + 16];
+    const ps_registry_log_args_t args = {.disk = ps_disk_real(),
+                                         .dir = dir,
+                                         .cluster = world->net.cluster,
+                                         .segment_bytes = 1 << 20};
+
+    (void)snprintf(dir, sizeof dir, "%s/registry-log", world->dir.path);
+    MUST(ps_command_encode(&note, &bytes));
+    bytes.data[VERSION_AT] = (uint8_t)version;
+    MUST(ps_registry_log_open(&args, &log, world->err) == PSD_OK);
+    entry.index = ps_registry_log_last(log) + 1;
+    entry.term = ps_registry_log_term(log);
+    entry.bytes = (ps_bytes_t){.data = bytes.data, .size = bytes.size};
+    MUST(ps_registry_log_append(log, &entry, 1, world->err) == PSD_OK);
+    MUST(ps_registry_log_flush(log, world->err) == PSD_OK);
+}
+
+static psd_status_t take_until_it_ends(world_t *world)
+{
+    ps_quorum_view_t view;
+    psd_status_t rc = PSD_OK;
+
+    for (int i = 0; i < WAIT_STEPS && rc == PSD_OK; i++) {
+        const struct timespec gap = {.tv_nsec = 10000000};
+
+        rc = ps_replica_take(world->replica, &view, world->err);
+        (void)nanosleep(&gap, NULL);
+    }
+    return rc;
+}
+
+static void names_another_build(world_t *world)
+{
+    uint64_t before = 0;
+
+    begin(world);
+    append(world, PS_COMMAND_VERSION + 1);
+    open_replica(world);
+    MUST(ps_replica_start(world->replica, &world->net, world->err) == PSD_OK);
+    before = ps_registry_db_applied(ps_replica_db(world->replica)).index;
+    MUST(take_until_it_ends(world) == PSD_FOREIGN);
+    MUST(strstr(psd_error_text(world->err), "is of another build than psd ") != NULL);
+    MUST(ps_registry_db_applied(ps_replica_db(world->replica)).index == before);
+    end(world);
+}
+
+int main(void)
+{
+    static world_t world;
+
+    names_another_build(&world);
+    return 0;
+}
