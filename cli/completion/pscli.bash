@@ -29,7 +29,7 @@ _pscli() {
     pull) rest=$verb; verb="" ;;
     plan) rest=$verb; verb="" ;;
     data) [ -z "$verb" ] && words=" convert show detect" ;;
-    job) [ -z "$verb" ] && words=" list inspect stop" ;;
+    job) [ -z "$verb" ] && words=" list inspect stop check-overlay" ;;
     worker) [ -z "$verb" ] && words=" list" ;;
     clock) [ -z "$verb" ] && words=" list inspect" ;;
     why) rest=$verb; verb="" ;;
@@ -127,6 +127,11 @@ _pscli() {
     "job stop")
         [ -z "$rest$value" ] && [[ $current != -* ]] &&
             words=$(pscli job list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "job check-overlay")
+        flags+=" --workers"
+        case $previous in
+        esac
         ;;
     "worker list")
         [ -z "$rest$value" ] && [[ $current != -* ]] &&

@@ -22,7 +22,7 @@ _pscli() {
     pull) verb="" ;;
     plan) verb="" ;;
     data) [[ -z $verb ]] && words_=( convert show detect) ;;
-    job) [[ -z $verb ]] && words_=( list inspect stop) ;;
+    job) [[ -z $verb ]] && words_=( list inspect stop check-overlay) ;;
     worker) [[ -z $verb ]] && words_=( list) ;;
     clock) [[ -z $verb ]] && words_=( list inspect) ;;
     why) verb="" ;;
@@ -56,6 +56,7 @@ _pscli() {
     'job list') flags+=() ;;
     'job inspect') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
     'job stop') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
+    'job check-overlay') flags+=( --workers) ;;
     'worker list') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
     'clock list') flags+=() ;;
     'clock inspect') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;

@@ -24,6 +24,7 @@ psd_status_t ps_cmd_checkpoint_drop(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_job_list(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_job_inspect(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_job_stop(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_job_check_overlay(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_worker_list(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_clock_list(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_clock_inspect(ps_cli_t *cli, psd_error_t *err);

@@ -130,6 +130,17 @@ static const ps_example_t JOB_LIST_EXAMPLES[] = {
     {NULL, NULL}};
 static const ps_example_t JOB_INSPECT_EXAMPLES[] = {
     {"pscli job inspect lr", "all details of job \"lr\""}, {NULL, NULL}};
+static const ps_example_t CHECK_OVERLAY_EXAMPLES[] = {
+    {"pscli job check-overlay lemethod.conf", "what the file sets, and what is wrong with it"},
+    {"pscli job check-overlay lemethod.conf --workers 8", "ranks must be below 8, too"},
+    {NULL, NULL}};
+static const ps_opt_t CHECK_OVERLAY_OPTIONS[] = {{.name = "workers",
+                                                  .kind = PS_OPT_U64,
+                                                  .value = "N",
+                                                  .fallback = "0",
+                                                  .max = 4096,
+                                                  .help = "of the job; 0: not known"},
+                                                 {.name = NULL}};
 static const ps_example_t JOB_STOP_EXAMPLES[] = {
     {"pscli job stop lr", "the next push, pull or clock of its workers fails"},
     {"pscli job stop lr --dry-run", "shows what would be stopped"},
@@ -384,6 +395,19 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .examples = JOB_STOP_EXAMPLES,
      .flags = PS_CMD_DRY_RUN,
      .run = ps_cmd_job_stop},
+    {.noun = "job",
+     .verb = "check-overlay",
+     .arguments = "FILE",
+     .min_args = 1,
+     .max_args = 1,
+     .summary = "check the settings file of an overlay",
+     .details =
+         "FILE has the lines of LeMethod: ADD_CONNECTION FROM TO, SET_SCHEDULE_RATIO RATIO, "
+         "SET_SCHEDULE_NUM NUMBER, SET_BANDWIDTH_EXPIRATION CLOCKS; also REMOVE_CONNECTION FROM "
+         "TO, and site:NAME in place of a worker's rank. Exit code 2 when a line is wrong.",
+     .examples = CHECK_OVERLAY_EXAMPLES,
+     .options = CHECK_OVERLAY_OPTIONS,
+     .run = ps_cmd_job_check_overlay},
     {.noun = "worker",
      .verb = "list",
      .arguments = "JOB",

@@ -99,6 +99,8 @@ good pull emb 7
 good job list
 good job inspect lr
 good job stop lr --dry-run
+printf 'ADD_CONNECTION 0 1\nSET_SCHEDULE_RATIO 0.25\n' >"$work/lemethod.conf"
+good job check-overlay "$work/lemethod.conf" --workers 2
 good worker list lr
 good clock list
 good clock inspect lr
@@ -195,6 +197,9 @@ bad 1 pull w 1 --cols 2
 bad 2 job list --watch nonsense
 bad 5 job inspect nobody
 bad 5 job stop nobody
+bad 2 job check-overlay "$work/lemethod.conf" --workers 1
+err_has 'lemethod.conf:1: ADD_CONNECTION names "1"'
+bad 1 job check-overlay "$work/no-such.conf"
 bad 5 worker list nobody
 bad 2 clock list --timeout 0
 bad 5 clock inspect nobody

@@ -6,7 +6,7 @@
  *             settings that limit both.
  * It uses     lib/base.
  * It ignores  Connections, messages, rows, and who carries a plan out.
- * Start at    ps_plan_make in plan.h.
+ * Start at    ps_overlay_plan_make in overlay_plan.h.
  */
 /*
  * ps_links - how fast the links of a job were, and how long ago

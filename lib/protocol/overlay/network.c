@@ -73,7 +73,7 @@ void ps_traffic_add(ps_traffic_t *self, const ps_network_t *network, const ps_lo
 
     for (uint32_t i = 0; i < network->n_workers; i++) {
         self->out[i] += sign * all;
-        if (parents[i] != PS_PLAN_NODES) {
+        if (parents[i] != PS_OVERLAY_NODES) {
             self->in[parents[i]] += sign * all;
             self->links[(size_t)i * n_ends + parents[i]] += sign * all;
             continue;
@@ -119,7 +119,7 @@ static double longest_way(const ps_network_t *network, const ps_load_t *load, ui
         double way = 0;
         uint32_t at = i;
 
-        for (uint32_t n = 0; parents[at] != PS_PLAN_NODES; n++) {
+        for (uint32_t n = 0; parents[at] != PS_OVERLAY_NODES; n++) {
             double rate = ps_network_rate(network, at, parents[at]);
 
             if (rate <= 0 || n == network->n_workers) {

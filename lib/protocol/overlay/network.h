@@ -10,7 +10,7 @@
  *          a tree is the sum of both.
  * Shape    Ends 0 .. n_workers - 1 are workers in the order of their positions; then
  *          come n_nodes nodes. Parents of one colour: for each worker the worker that it
- *          sends to, or PS_PLAN_NODES.
+ *          sends to, or PS_OVERLAY_NODES.
  * Units    Bytes, seconds.
  * Threads  Pure functions.
  */
@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PS_PLAN_NODES UINT32_MAX /* parent of a worker that sends to the nodes */
+#define PS_OVERLAY_NODES UINT32_MAX /* parent of a worker that sends to the nodes */
 
 /* Bytes per second; 0 as the rate of a link: there is no way. */
 typedef struct ps_network {
@@ -35,7 +35,7 @@ typedef struct ps_network {
 } ps_network_t;
 
 typedef struct ps_load {
-    uint32_t n_colours;    /* 1 .. PS_PLAN_COLOURS_MAX */
+    uint32_t n_colours;    /* 1 .. PS_OVERLAY_COLOURS_MAX */
     const uint64_t *bytes; /* [n_colours][n_nodes]: a worker's delta, by where it ends */
     uint64_t chunk_bytes;  /* what is passed on at once; from 1 */
 } ps_load_t;

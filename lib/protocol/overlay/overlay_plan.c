@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The best tournament of each colour, beside the others' load. */
-#include "protocol/overlay/plan.h"
+#include "protocol/overlay/overlay_plan.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -194,7 +194,7 @@ static double end_range(solve_t *self, range_t range)
             holder = i;
         }
     }
-    self->parents[holder] = PS_PLAN_NODES;
+    self->parents[holder] = PS_OVERLAY_NODES;
     write_parents(self, range, holder);
     return best;
 }
@@ -262,7 +262,8 @@ static double solve_colour(solve_t *self, double limit)
 
 /* ---- all colours ---- */
 
-double ps_plan_seconds(const ps_network_t *network, const ps_load_t *load, const uint32_t *parents)
+double ps_overlay_plan_seconds(const ps_network_t *network, const ps_load_t *load,
+                               const uint32_t *parents)
 {
     PSD_AUTO(ps_traffic_done) ps_traffic_t traffic = {.out = NULL};
 
@@ -305,7 +306,7 @@ static bool solve_init(solve_t *self, const ps_network_t *network, const ps_load
 
 /* What the colour's tournament would make of the whole plan. */
 static double try_parents(const solve_t *self, ps_traffic_t *traffic, uint32_t *now,
-                          const uint32_t *parents, const ps_plan_t *plan)
+                          const uint32_t *parents, const ps_overlay_plan_t *plan)
 {
     memcpy(now, parents, plan->n_workers * sizeof *now);
     ps_traffic_add(traffic, self->network, self->load, self->colour, now, 1);
@@ -318,10 +319,10 @@ static double try_parents(const solve_t *self, ps_traffic_t *traffic, uint32_t *
 
 /* The best tournament of one colour beside the others takes the place of what it has; of
  * equal ones, what it has. true: the plan is faster. */
-static bool improve(solve_t *self, ps_traffic_t *traffic, uint32_t colour, ps_plan_t *plan)
+static bool improve(solve_t *self, ps_traffic_t *traffic, uint32_t colour, ps_overlay_plan_t *plan)
 {
     uint32_t *now = &plan->parents[(size_t)colour * plan->n_workers];
-    uint32_t best[PS_PLAN_WORKERS_MAX];
+    uint32_t best[PS_OVERLAY_WORKERS_MAX];
     double before = plan->seconds;
 
     self->colour = colour;
@@ -348,14 +349,16 @@ static bool improve(solve_t *self, ps_traffic_t *traffic, uint32_t colour, ps_pl
 
 static psd_status_t check(const ps_network_t *network, const ps_load_t *load, psd_error_t *err)
 {
-    if (network->n_workers == 0 || network->n_workers > PS_PLAN_WORKERS_MAX ||
-        network->n_nodes == 0 || network->n_nodes > PS_PLAN_WORKERS_MAX || load->n_colours == 0 ||
-        load->n_colours > PS_PLAN_COLOURS_MAX || load->chunk_bytes == 0) {
+    if (network->n_workers == 0 || network->n_workers > PS_OVERLAY_WORKERS_MAX ||
+        network->n_nodes == 0 || network->n_nodes > PS_OVERLAY_WORKERS_MAX ||
+        load->n_colours == 0 || load->n_colours > PS_OVERLAY_COLOURS_MAX ||
+        load->chunk_bytes == 0) {
         return psd_error_set(err, PSD_INVALID,
                              "a plan for %" PRIu32 " workers, %" PRIu32 " nodes, %" PRIu32
                              " colours; 1 to %u, 1 to %u and 1 to %u are allowed",
                              network->n_workers, network->n_nodes, load->n_colours,
-                             PS_PLAN_WORKERS_MAX, PS_PLAN_WORKERS_MAX, PS_PLAN_COLOURS_MAX);
+                             PS_OVERLAY_WORKERS_MAX, PS_OVERLAY_WORKERS_MAX,
+                             PS_OVERLAY_COLOURS_MAX);
     }
     for (uint32_t i = 0; i < network->n_workers; i++) {
         if (network->positions[i] >> (LEVELS - 1) != 0 ||
@@ -369,10 +372,10 @@ static psd_status_t check(const ps_network_t *network, const ps_load_t *load, ps
     return PSD_OK;
 }
 
-psd_status_t ps_plan_star(const ps_network_t *network, const ps_load_t *load, ps_plan_t *ret_plan,
-                          psd_error_t *err)
+psd_status_t ps_overlay_plan_star(const ps_network_t *network, const ps_load_t *load,
+                                  ps_overlay_plan_t *ret_plan, psd_error_t *err)
 {
-    PSD_AUTO(ps_plan_done) ps_plan_t plan = {.n_workers = network->n_workers};
+    PSD_AUTO(ps_overlay_plan_done) ps_overlay_plan_t plan = {.n_workers = network->n_workers};
     psd_status_t rc = check(network, load, err);
 
     if (rc != PSD_OK) {
@@ -385,20 +388,20 @@ psd_status_t ps_plan_star(const ps_network_t *network, const ps_load_t *load, ps
                              plan.n_workers);
     }
     memset(plan.parents, 0xff, (size_t)plan.n_colours * plan.n_workers * sizeof *plan.parents);
-    plan.seconds = ps_plan_seconds(network, load, plan.parents);
+    plan.seconds = ps_overlay_plan_seconds(network, load, plan.parents);
     plan.star_s = plan.seconds;
     *ret_plan = plan;
     plan.parents = NULL;
     return PSD_OK;
 }
 
-psd_status_t ps_plan_make(const ps_network_t *network, const ps_load_t *load, ps_plan_t *ret_plan,
-                          psd_error_t *err)
+psd_status_t ps_overlay_plan_make(const ps_network_t *network, const ps_load_t *load,
+                                  ps_overlay_plan_t *ret_plan, psd_error_t *err)
 {
-    PSD_AUTO(ps_plan_done) ps_plan_t plan = {.parents = NULL};
+    PSD_AUTO(ps_overlay_plan_done) ps_overlay_plan_t plan = {.parents = NULL};
     PSD_AUTO(ps_traffic_done) ps_traffic_t traffic = {.out = NULL};
     PSD_AUTO(solve_done) solve_t solve = {.network = NULL};
-    psd_status_t rc = ps_plan_star(network, load, &plan, err);
+    psd_status_t rc = ps_overlay_plan_star(network, load, &plan, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -427,7 +430,7 @@ psd_status_t ps_plan_make(const ps_network_t *network, const ps_load_t *load, ps
     return PSD_OK;
 }
 
-void ps_plan_done(ps_plan_t *plan)
+void ps_overlay_plan_done(ps_overlay_plan_t *plan)
 {
     ps_free(plan->parents);
     plan->parents = NULL;

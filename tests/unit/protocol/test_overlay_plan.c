@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans against all plans of small networks, and against what theory says of large ones. */
-#include "protocol/overlay/plan.h"
+#include "protocol/overlay/overlay_plan.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/rng.h"
-#include "protocol/overlay/plan_auto.h"
+#include "protocol/overlay/overlay_auto.h"
 
 #define MOST 64
 #define ENDS (MOST + 4)
@@ -21,7 +21,7 @@ typedef struct world {
     double rates[ENDS * ENDS];
     double out[ENDS];
     double in[ENDS];
-    uint64_t bytes[PS_PLAN_COLOURS_MAX * 4];
+    uint64_t bytes[PS_OVERLAY_COLOURS_MAX * 4];
 } world_t;
 
 /* Workers with one wire each, nodes with another; links as fast as their ends. */
@@ -61,21 +61,21 @@ static void set_rate(world_t *world, uint32_t from, uint32_t to, double rate)
     world->rates[from * (world->network.n_workers + world->network.n_nodes) + to] = rate;
 }
 
-static void make_plan(world_t *world, ps_plan_t *plan)
+static void make_plan(world_t *world, ps_overlay_plan_t *plan)
 {
-    cr_assert_eq(ps_plan_make(&world->network, &world->load, plan, NULL), PSD_OK);
+    cr_assert_eq(ps_overlay_plan_make(&world->network, &world->load, plan, NULL), PSD_OK);
 }
 
 /* Adds up as a clock would: each worker's delta arrives at the nodes once, and only
  * halves of one interval are added. */
-static void check_tournament(const world_t *world, const ps_plan_t *plan, uint32_t n_direct)
+static void check_tournament(const world_t *world, const ps_overlay_plan_t *plan, uint32_t n_direct)
 {
     for (uint32_t colour = 0; colour < plan->n_colours; colour++) {
         const uint32_t *parents = &plan->parents[(size_t)colour * plan->n_workers];
         uint32_t n = 0;
 
         for (uint32_t i = 0; i < plan->n_workers; i++) {
-            if (parents[i] == PS_PLAN_NODES) {
+            if (parents[i] == PS_OVERLAY_NODES) {
                 n++;
                 continue;
             }
@@ -89,7 +89,7 @@ static void check_tournament(const world_t *world, const ps_plan_t *plan, uint32
              * out of it, and its sibling holds the receiver. */
             for (uint32_t j = 0; j < plan->n_workers; j++) {
                 bool inside = world->positions[j] / span == world->positions[i] / span;
-                bool leaves = parents[j] == PS_PLAN_NODES ||
+                bool leaves = parents[j] == PS_OVERLAY_NODES ||
                               world->positions[parents[j]] / span != world->positions[i] / span;
 
                 cr_assert(j == i || !inside || !leaves, "worker %u beside %u", j, i);
@@ -140,9 +140,9 @@ static double best_of_all(const world_t *world)
         uint32_t bits = plan;
         uint32_t holder = hold(&every, 0, size, &bits);
 
-        every.parents[holder] = PS_PLAN_NODES;
+        every.parents[holder] = PS_OVERLAY_NODES;
         every.best =
-            fmin(every.best, ps_plan_seconds(&world->network, &world->load, every.parents));
+            fmin(every.best, ps_overlay_plan_seconds(&world->network, &world->load, every.parents));
     }
     return every.best;
 }
@@ -168,13 +168,13 @@ static void make_random(world_t *world, ps_rng_t *rng, uint32_t n_workers, uint6
     }
 }
 
-Test(plan, is_near_the_best_of_all_plans)
+Test(overlay_plan, is_near_the_best_of_all_plans)
 {
     ps_rng_t rng = {.state = 6};
     static world_t world;
 
     for (int i = 0; i < 10000; i++) {
-        ps_plan_t plan;
+        ps_overlay_plan_t plan;
 
         make_random(&world, &rng, 2 + (uint32_t)ps_rng_below(&rng, 5),
                     64u * 1024 + ps_rng_below(&rng, 20 * MB));
@@ -185,29 +185,29 @@ Test(plan, is_near_the_best_of_all_plans)
         cr_assert_leq(plan.seconds, best * 1.1, "network %d: %f of %f s", i, plan.seconds, best);
         cr_assert_geq(plan.seconds, best * (1 - 1e-6));
         check_tournament(&world, &plan, 1);
-        ps_plan_done(&plan);
+        ps_overlay_plan_done(&plan);
     }
 }
 
 /* ---- what theory says ---- */
 
-Test(plan, one_slow_node_is_served_once)
+Test(overlay_plan, one_slow_node_is_served_once)
 {
     static world_t world;
-    ps_plan_t plan;
+    ps_overlay_plan_t plan;
 
     make_world(&world, 8, 1, 1000 * MBIT, 100 * MBIT, 10 * MB);
     make_plan(&world, &plan);
     cr_assert_float_eq(plan.star_s, 6.42, 0.03, "star %f s", plan.star_s);
     cr_assert_float_eq(plan.seconds, 0.83, 0.03, "tree %f s", plan.seconds);
     check_tournament(&world, &plan, 1);
-    ps_plan_done(&plan);
+    ps_overlay_plan_done(&plan);
 }
 
-Test(plan, a_slow_worker_receives_nothing)
+Test(overlay_plan, a_slow_worker_receives_nothing)
 {
     static world_t world;
-    ps_plan_t plan;
+    ps_overlay_plan_t plan;
 
     make_world(&world, 8, 1, 1000 * MBIT, 100 * MBIT, 10 * MB);
     for (uint32_t i = 0; i < 9; i++) {
@@ -220,14 +220,14 @@ Test(plan, a_slow_worker_receives_nothing)
         cr_assert_neq(plan.parents[i], 4);
     }
     cr_assert_leq(plan.seconds, 1.5 * 10 * MB / (20 * MBIT));
-    ps_plan_done(&plan);
+    ps_overlay_plan_done(&plan);
 }
 
-Test(plan, colours_spread_over_workers)
+Test(overlay_plan, colours_spread_over_workers)
 {
     static world_t world;
-    ps_plan_t one;
-    ps_plan_t four;
+    ps_overlay_plan_t one;
+    ps_overlay_plan_t four;
 
     /* The workers' own wires limit: an inner one receives more than it sends. */
     make_world(&world, 8, 1, 100 * MBIT, 1000 * MBIT, 10 * MB);
@@ -239,14 +239,14 @@ Test(plan, colours_spread_over_workers)
     make_plan(&world, &four);
     cr_assert_leq(four.seconds, 0.6 * one.seconds, "%f of %f s", four.seconds, one.seconds);
     check_tournament(&world, &four, 1);
-    ps_plan_done(&one);
-    ps_plan_done(&four);
+    ps_overlay_plan_done(&one);
+    ps_overlay_plan_done(&four);
 }
 
-Test(plan, colours_of_two_nodes)
+Test(overlay_plan, colours_of_two_nodes)
 {
     static world_t world;
-    ps_plan_t plan;
+    ps_overlay_plan_t plan;
 
     make_world(&world, 8, 2, 1000 * MBIT, 100 * MBIT, 10 * MB);
     world.load.n_colours = 2;
@@ -254,15 +254,15 @@ Test(plan, colours_of_two_nodes)
     make_plan(&world, &plan);
     cr_assert_leq(plan.seconds * 4, plan.star_s);
     check_tournament(&world, &plan, 1);
-    ps_plan_done(&plan);
+    ps_overlay_plan_done(&plan);
 }
 
 /* ---- ways that are not there ---- */
 
-Test(plan, uses_listed_links_only)
+Test(overlay_plan, uses_listed_links_only)
 {
     static world_t world;
-    ps_plan_t plan;
+    ps_overlay_plan_t plan;
 
     make_world(&world, 4, 1, 1000 * MBIT, 100 * MBIT, 10 * MB);
     for (uint32_t i = 0; i < 4; i++) {
@@ -273,17 +273,17 @@ Test(plan, uses_listed_links_only)
         }
     }
     make_plan(&world, &plan);
-    cr_assert_eq(plan.parents[0], PS_PLAN_NODES);
+    cr_assert_eq(plan.parents[0], PS_OVERLAY_NODES);
     cr_assert_eq(plan.parents[1], 0);
     cr_assert_eq(plan.parents[2], 3);
     cr_assert_eq(plan.parents[3], 0);
-    ps_plan_done(&plan);
+    ps_overlay_plan_done(&plan);
 }
 
-Test(plan, splits_where_there_is_no_way)
+Test(overlay_plan, splits_where_there_is_no_way)
 {
     static world_t world;
-    ps_plan_t plan;
+    ps_overlay_plan_t plan;
 
     /* 2 and 3 reach nobody: their interval is split, and so is the one above. */
     make_world(&world, 4, 1, 1000 * MBIT, 100 * MBIT, 10 * MB);
@@ -294,17 +294,17 @@ Test(plan, splits_where_there_is_no_way)
         }
     }
     make_plan(&world, &plan);
-    cr_assert_eq(plan.parents[2], PS_PLAN_NODES);
-    cr_assert_eq(plan.parents[3], PS_PLAN_NODES);
-    cr_assert_eq((plan.parents[0] == PS_PLAN_NODES) + (plan.parents[1] == PS_PLAN_NODES), 1);
+    cr_assert_eq(plan.parents[2], PS_OVERLAY_NODES);
+    cr_assert_eq(plan.parents[3], PS_OVERLAY_NODES);
+    cr_assert_eq((plan.parents[0] == PS_OVERLAY_NODES) + (plan.parents[1] == PS_OVERLAY_NODES), 1);
     check_tournament(&world, &plan, 3);
-    ps_plan_done(&plan);
+    ps_overlay_plan_done(&plan);
 }
 
-Test(plan, no_links_at_all_is_the_star)
+Test(overlay_plan, no_links_at_all_is_the_star)
 {
     static world_t world;
-    ps_plan_t plan;
+    ps_overlay_plan_t plan;
 
     make_world(&world, 5, 1, 1000 * MBIT, 100 * MBIT, 10 * MB);
     for (uint32_t i = 0; i < 5; i++) {
@@ -315,13 +315,13 @@ Test(plan, no_links_at_all_is_the_star)
     make_plan(&world, &plan);
     check_tournament(&world, &plan, 5);
     cr_assert_float_eq(plan.seconds, plan.star_s, 1e-9);
-    ps_plan_done(&plan);
+    ps_overlay_plan_done(&plan);
 }
 
-Test(plan, one_span_of_each_site_crosses)
+Test(overlay_plan, one_span_of_each_site_crosses)
 {
     static world_t world;
-    ps_plan_t plan;
+    ps_overlay_plan_t plan;
     uint32_t n_cross = 0;
 
     /* Sites of 3 and 5 workers, each in an interval of its own. */
@@ -343,73 +343,73 @@ Test(plan, one_span_of_each_site_crosses)
     }
     cr_assert_eq(n_cross, 1);
     check_tournament(&world, &plan, 1);
-    ps_plan_done(&plan);
+    ps_overlay_plan_done(&plan);
 }
 
-Test(plan, sixty_four_workers)
+Test(overlay_plan, sixty_four_workers)
 {
     static world_t world;
     ps_rng_t rng = {.state = 64};
-    ps_plan_t plan;
+    ps_overlay_plan_t plan;
 
     make_random(&world, &rng, 64, 10 * MB);
     make_plan(&world, &plan);
     check_tournament(&world, &plan, 1);
     cr_assert_lt(plan.seconds, plan.star_s);
-    ps_plan_done(&plan);
+    ps_overlay_plan_done(&plan);
 }
 
-Test(plan, one_worker)
+Test(overlay_plan, one_worker)
 {
     static world_t world;
-    ps_plan_t plan;
+    ps_overlay_plan_t plan;
 
     make_world(&world, 1, 1, 1000 * MBIT, 100 * MBIT, 10 * MB);
     make_plan(&world, &plan);
-    cr_assert_eq(plan.parents[0], PS_PLAN_NODES);
+    cr_assert_eq(plan.parents[0], PS_OVERLAY_NODES);
     cr_assert_float_eq(plan.seconds, plan.star_s, 1e-9);
-    ps_plan_done(&plan);
+    ps_overlay_plan_done(&plan);
 }
 
-Test(plan, refuses_what_is_no_network)
+Test(overlay_plan, refuses_what_is_no_network)
 {
     static world_t world;
-    ps_plan_t plan;
+    ps_overlay_plan_t plan;
 
     make_world(&world, 4, 1, MBIT, MBIT, MB);
     world.positions[2] = 1;
-    cr_assert_eq(ps_plan_make(&world.network, &world.load, &plan, NULL), PSD_INVALID);
+    cr_assert_eq(ps_overlay_plan_make(&world.network, &world.load, &plan, NULL), PSD_INVALID);
     world.positions[2] = 2;
-    world.load.n_colours = PS_PLAN_COLOURS_MAX + 1;
-    cr_assert_eq(ps_plan_make(&world.network, &world.load, &plan, NULL), PSD_INVALID);
+    world.load.n_colours = PS_OVERLAY_COLOURS_MAX + 1;
+    cr_assert_eq(ps_overlay_plan_make(&world.network, &world.load, &plan, NULL), PSD_INVALID);
     world.load.n_colours = 1;
     world.network.n_workers = 0;
-    cr_assert_eq(ps_plan_make(&world.network, &world.load, &plan, NULL), PSD_INVALID);
+    cr_assert_eq(ps_overlay_plan_make(&world.network, &world.load, &plan, NULL), PSD_INVALID);
 }
 
 /* ---- auto ---- */
 
-Test(plan, auto_leaves_a_tree_that_does_not_keep_its_promise)
+Test(overlay_plan, auto_leaves_a_tree_that_does_not_keep_its_promise)
 {
-    ps_plan_auto_t choice = {.uses_tree = false};
-    ps_plan_t good = {.seconds = 1, .star_s = 6};
-    ps_plan_t poor = {.seconds = 1, .star_s = 1.1};
+    ps_overlay_auto_t choice = {.uses_tree = false};
+    ps_overlay_plan_t good = {.seconds = 1, .star_s = 6};
+    ps_overlay_plan_t poor = {.seconds = 1, .star_s = 1.1};
 
-    cr_assert(!ps_plan_auto_choose(&choice, &poor, PS_PLAN_GAIN, 1));
-    cr_assert(ps_plan_auto_choose(&choice, &good, PS_PLAN_GAIN, 2));
-    ps_plan_auto_took(&choice, &good, 7, 2);
-    ps_plan_auto_took(&choice, &good, 7, 3);
-    ps_plan_auto_took(&choice, &good, 2, 4); /* one good clock: from the start again */
-    ps_plan_auto_took(&choice, &good, 7, 5);
-    ps_plan_auto_took(&choice, &good, 7, 6);
-    cr_assert(ps_plan_auto_choose(&choice, &good, PS_PLAN_GAIN, 7));
-    ps_plan_auto_took(&choice, &good, 7, 7);
-    cr_assert(!ps_plan_auto_choose(&choice, &good, PS_PLAN_GAIN, 8));
-    cr_assert(!ps_plan_auto_choose(&choice, &good, PS_PLAN_GAIN, 22));
-    cr_assert(ps_plan_auto_choose(&choice, &good, PS_PLAN_GAIN, 23));
+    cr_assert(!ps_overlay_auto_choose(&choice, &poor, PS_OVERLAY_GAIN, 1));
+    cr_assert(ps_overlay_auto_choose(&choice, &good, PS_OVERLAY_GAIN, 2));
+    ps_overlay_auto_took(&choice, &good, 7, 2);
+    ps_overlay_auto_took(&choice, &good, 7, 3);
+    ps_overlay_auto_took(&choice, &good, 2, 4); /* one good clock: from the start again */
+    ps_overlay_auto_took(&choice, &good, 7, 5);
+    ps_overlay_auto_took(&choice, &good, 7, 6);
+    cr_assert(ps_overlay_auto_choose(&choice, &good, PS_OVERLAY_GAIN, 7));
+    ps_overlay_auto_took(&choice, &good, 7, 7);
+    cr_assert(!ps_overlay_auto_choose(&choice, &good, PS_OVERLAY_GAIN, 8));
+    cr_assert(!ps_overlay_auto_choose(&choice, &good, PS_OVERLAY_GAIN, 22));
+    cr_assert(ps_overlay_auto_choose(&choice, &good, PS_OVERLAY_GAIN, 23));
     for (uint64_t clock = 23; clock < 26; clock++) {
-        ps_plan_auto_took(&choice, &good, 7, clock);
+        ps_overlay_auto_took(&choice, &good, 7, clock);
     }
-    cr_assert(!ps_plan_auto_choose(&choice, &good, PS_PLAN_GAIN, 25 + 31));
-    cr_assert(ps_plan_auto_choose(&choice, &good, PS_PLAN_GAIN, 25 + 32));
+    cr_assert(!ps_overlay_auto_choose(&choice, &good, PS_OVERLAY_GAIN, 25 + 31));
+    cr_assert(ps_overlay_auto_choose(&choice, &good, PS_OVERLAY_GAIN, 25 + 32));
 }

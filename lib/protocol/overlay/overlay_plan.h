@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_plan - a tree over the workers of a job for each colour, by which deltas are added
+ * ps_overlay_plan - a tree over the workers of a job for each colour, by which deltas are added
  *           on their way to the nodes
  *
  * What     The deltas of a clock are added in one fixed binary tree over the workers'
@@ -26,27 +26,28 @@
 #include "protocol/overlay/network.h"
 #include "psd/status.h"
 
-#define PS_PLAN_WORKERS_MAX 512u
-#define PS_PLAN_COLOURS_MAX 16u
+#define PS_OVERLAY_WORKERS_MAX 512u
+#define PS_OVERLAY_COLOURS_MAX 16u
 
-typedef struct ps_plan {
+typedef struct ps_overlay_plan {
     uint32_t n_workers;
     uint32_t n_colours;
-    uint32_t *parents; /* owned, [n_colours][n_workers]: a worker, or PS_PLAN_NODES */
+    uint32_t *parents; /* owned, [n_colours][n_workers]: a worker, or PS_OVERLAY_NODES */
     double seconds;    /* predicted, for the deltas of one clock */
     double star_s;     /* … when each worker sends to the nodes itself; INFINITY: some
                           worker has no way to a node */
-} ps_plan_t;
+} ps_overlay_plan_t;
 
 /* The best plan that is found. Errors: PSD_INVALID sizes, positions that do not ascend;
  * PSD_NOMEM. Then *ret_plan is not touched. */
-PSD_MUST_CHECK psd_status_t ps_plan_make(const ps_network_t *network, const ps_load_t *load,
-                                         ps_plan_t *ret_plan, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_overlay_plan_make(const ps_network_t *network, const ps_load_t *load,
+                                                 ps_overlay_plan_t *ret_plan, psd_error_t *err);
 /* Each worker sends to the nodes itself. */
-PSD_MUST_CHECK psd_status_t ps_plan_star(const ps_network_t *network, const ps_load_t *load,
-                                         ps_plan_t *ret_plan, psd_error_t *err);
-void ps_plan_done(ps_plan_t *plan);
+PSD_MUST_CHECK psd_status_t ps_overlay_plan_star(const ps_network_t *network, const ps_load_t *load,
+                                                 ps_overlay_plan_t *ret_plan, psd_error_t *err);
+void ps_overlay_plan_done(ps_overlay_plan_t *plan);
 
 /* Seconds that these parents would take; INFINITY where there is no way. */
-double ps_plan_seconds(const ps_network_t *network, const ps_load_t *load, const uint32_t *parents);
+double ps_overlay_plan_seconds(const ps_network_t *network, const ps_load_t *load,
+                               const uint32_t *parents);
 #endif

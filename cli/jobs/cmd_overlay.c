@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pscli job check-overlay: is a settings file of an overlay right? */
+#include "cli/jobs/jobs.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "protocol/overlay/overlay_conf.h"
+
+#define FILE_BYTES_MAX (1024u * 1024)
+
+static const ps_column_t SETTINGS[] = {{"SETTING", "name", PS_UNIT_NONE, false},
+                                       {"VALUE", "value", PS_UNIT_NONE, false},
+                                       {"LINE", "line", PS_UNIT_NONE, false},
+                                       {NULL, NULL, PS_UNIT_NONE, false}};
+
+static void close_file(FILE **file_p)
+{
+    if (*file_p != NULL) {
+        fclose(*file_p);
+    }
+}
+
+static psd_status_t read_file(const char *path, char *text, size_t size, size_t *ret_length,
+                              psd_error_t *err)
+{
+    PSD_AUTO(close_file) FILE *file = fopen(path, "re");
+
+    if (file == NULL) {
+        return psd_error_set(err, PSD_IO, "%s cannot be read: %s", path, strerror(errno));
+    }
+    size_t n = fread(text, 1, size, file);
+
+    if (ferror(file) != 0) {
+        return psd_error_set(err, PSD_IO, "%s cannot be read: %s", path, strerror(errno));
+    }
+    if (n == size) {
+        return psd_error_set(err, PSD_INVALID, "%s is too large; less than %zu bytes are allowed",
+                             path, size);
+    }
+    *ret_length = n;
+    return PSD_OK;
+}
+
+/* -1 stands for "none is set". */
+static json_t *value_json(double value)
+{
+    if (value < 0) {
+        return json_null();
+    }
+    return value == floor(value) ? json_integer((json_int_t)value) : json_real(value);
+}
+
+static bool add_number(json_t *settings, const char *name, const ps_overlay_number_t *number)
+{
+    json_t *line = number->line == 0 ? json_null() : json_integer(number->line);
+
+    return json_array_append_new(settings, json_pack("{s:s, s:o, s:o}", "name", name, "value",
+                                                     value_json(number->value), "line", line)) == 0;
+}
+
+static json_t *end_json(const ps_overlay_end_t *end)
+{
+    return end->site[0] != '\0' ? json_sprintf("site:%s", end->site) : json_integer(end->rank);
+}
+
+static json_t *edges_json(const ps_overlay_conf_t *conf)
+{
+    json_t *edges = json_array();
+
+    for (size_t i = 0; i < conf->n_edges; i++) {
+        const ps_overlay_edge_t *edge = &conf->edges[i];
+
+        if (json_array_append_new(edges,
+                                  json_pack("{s:o, s:o, s:b, s:i}", "from", end_json(&edge->from),
+                                            "to", end_json(&edge->to), "removed", edge->is_cut,
+                                            "line", (int)edge->line)) != 0) {
+            json_decref(edges);
+            return NULL;
+        }
+    }
+    return edges;
+}
+
+static json_t *settings_json(const ps_overlay_conf_t *conf)
+{
+    json_t *settings = json_array();
+    bool ok = settings != NULL;
+
+#define X(name, member, least, most, otherwise) \
+    ok = ok && add_number(settings, name, &conf->member);
+    PS_OVERLAY_NUMBERS(X)
+#undef X
+    if (!ok) {
+        json_decref(settings);
+        return NULL;
+    }
+    return settings;
+}
+
+psd_status_t ps_cmd_job_check_overlay(ps_cli_t *cli, psd_error_t *err)
+{
+    const char *path = cli->args.words[0];
+    size_t length = 0;
+    PSD_AUTO(ps_overlay_conf_done) ps_overlay_conf_t conf;
+    PSD_AUTO(ps_free_at) char *text = ps_alloc_raw(1, FILE_BYTES_MAX);
+    PSD_AUTO(ps_json_unref) json_t *doc = NULL;
+    psd_status_t rc = PSD_OK;
+
+    ps_overlay_conf_init(&conf);
+    if (text == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for %s", path);
+    }
+    rc = read_file(path, text, FILE_BYTES_MAX, &length, err);
+    if (rc == PSD_OK) {
+        rc = ps_overlay_conf_read(&conf, text, length, path,
+                                  (uint32_t)ps_args_u64(&cli->args, "workers"), err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    doc = json_pack("{s:s, s:o, s:o}", "file", path, "settings", settings_json(&conf),
+                    "connections", edges_json(&conf));
+    if (doc == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for the settings of %s", path);
+    }
+    ps_out_list(&cli->out, doc, "settings", SETTINGS);
+    return PSD_OK;
+}
