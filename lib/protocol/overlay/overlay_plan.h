@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/protocol/overlay: which worker sends what to whom
+ *
+ * It is       The measured network of a job, the plan that follows from it, and the
+ *             settings that limit both.
+ * It uses     lib/base.
+ * It ignores  Connections, messages, rows, and who carries a plan out.
+ * Start at    ps_overlay_plan_make.
+ */
+/*
  * ps_overlay_plan - a tree over the workers of a job for each colour, by which deltas are added
  *           on their way to the nodes
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes and seconds of each link, the older ones with less weight. */
-#include "protocol/overlay/links.h"
+#include "protocol/overlay/rates.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -22,23 +22,23 @@ typedef struct end {
     uint64_t in_clock;
 } end_t;
 
-struct ps_links {
+struct ps_rates {
     uint32_t n;
     uint64_t expiry;
     link_t *links; /* [from][to] */
     end_t *ends;
 };
 
-psd_status_t ps_links_new(uint32_t n_ends, uint64_t expiry, ps_links_t **ret_links,
+psd_status_t ps_rates_new(uint32_t n_ends, uint64_t expiry, ps_rates_t **ret_rates,
                           psd_error_t *err)
 {
-    PSD_AUTO(ps_links_destroy) ps_links_t *self = NULL;
+    PSD_AUTO(ps_rates_destroy) ps_rates_t *self = NULL;
 
-    if (n_ends > PS_LINKS_ENDS_MAX || expiry == 0) {
+    if (n_ends > PS_RATES_ENDS_MAX || expiry == 0) {
         return psd_error_set(err, PSD_INVALID,
                              "links between %" PRIu32 " ends, unknown after %" PRIu64
                              " clocks; at most %u ends and at least 1 clock are allowed",
-                             n_ends, expiry, PS_LINKS_ENDS_MAX);
+                             n_ends, expiry, PS_RATES_ENDS_MAX);
     }
     self = ps_alloc(1, sizeof *self);
     if (self == NULL) {
@@ -52,12 +52,12 @@ psd_status_t ps_links_new(uint32_t n_ends, uint64_t expiry, ps_links_t **ret_lin
         return psd_error_set(err, PSD_NOMEM, "no memory for links between %" PRIu32 " ends",
                              n_ends);
     }
-    *ret_links = self;
+    *ret_rates = self;
     self = NULL;
     return PSD_OK;
 }
 
-void ps_links_destroy(ps_links_t **self_p)
+void ps_rates_destroy(ps_rates_t **self_p)
 {
     if (*self_p != NULL) {
         ps_free((*self_p)->links);
@@ -67,34 +67,34 @@ void ps_links_destroy(ps_links_t **self_p)
     }
 }
 
-static link_t *link_of(const ps_links_t *self, uint32_t from, uint32_t to)
+static link_t *link_of(const ps_rates_t *self, uint32_t from, uint32_t to)
 {
     return &self->links[(size_t)from * self->n + to];
 }
 
 /* Is what was seen at clock `then` unknown again? A report may be late, never early. */
-static bool is_old(const ps_links_t *self, uint64_t then, uint64_t clock)
+static bool is_old(const ps_rates_t *self, uint64_t then, uint64_t clock)
 {
     return clock > then && clock - then > self->expiry;
 }
 
-void ps_links_measured(ps_links_t *self, uint32_t from, uint32_t to, uint64_t bytes, uint64_t us,
+void ps_rates_measured(ps_rates_t *self, uint32_t from, uint32_t to, uint64_t bytes, uint64_t us,
                        uint64_t clock)
 {
-    if (from >= self->n || to >= self->n || from == to || bytes < PS_LINKS_MEASURE_BYTES ||
+    if (from >= self->n || to >= self->n || from == to || bytes < PS_RATES_MEASURE_BYTES ||
         us == 0) {
         return;
     }
     link_t *link = link_of(self, from, to);
     double keep =
-        is_old(self, link->clock, clock) ? 0 : exp2(-(double)bytes / PS_LINKS_MEMORY_BYTES);
+        is_old(self, link->clock, clock) ? 0 : exp2(-(double)bytes / PS_RATES_MEMORY_BYTES);
 
     link->bytes = link->bytes * keep + (double)bytes;
     link->s = link->s * keep + (double)us / 1e6;
     link->clock = clock;
 }
 
-static void see(const ps_links_t *self, double *rate, uint64_t *when, double seen, uint64_t clock)
+static void see(const ps_rates_t *self, double *rate, uint64_t *when, double seen, uint64_t clock)
 {
     if (seen > 0 && isfinite(seen) && (is_old(self, *when, clock) || seen >= *rate)) {
         *rate = seen;
@@ -102,7 +102,7 @@ static void see(const ps_links_t *self, double *rate, uint64_t *when, double see
     }
 }
 
-void ps_links_seen(ps_links_t *self, uint32_t end, double out, double in, uint64_t clock)
+void ps_rates_seen(ps_rates_t *self, uint32_t end, double out, double in, uint64_t clock)
 {
     if (end < self->n) {
         end_t *at = &self->ends[end];
@@ -112,7 +112,7 @@ void ps_links_seen(ps_links_t *self, uint32_t end, double out, double in, uint64
     }
 }
 
-void ps_links_forget(ps_links_t *self, uint32_t end)
+void ps_rates_forget(ps_rates_t *self, uint32_t end)
 {
     if (end >= self->n) {
         return;
@@ -124,19 +124,19 @@ void ps_links_forget(ps_links_t *self, uint32_t end)
     }
 }
 
-double ps_links_rate(const ps_links_t *self, uint32_t from, uint32_t to, uint64_t clock)
+double ps_rates_of(const ps_rates_t *self, uint32_t from, uint32_t to, uint64_t clock)
 {
     const link_t *link = link_of(self, from, to);
 
     return link->s > 0 && !is_old(self, link->clock, clock) ? link->bytes / link->s : 0;
 }
 
-double ps_links_out(const ps_links_t *self, uint32_t end, uint64_t clock)
+double ps_rates_out(const ps_rates_t *self, uint32_t end, uint64_t clock)
 {
     return is_old(self, self->ends[end].out_clock, clock) ? 0 : self->ends[end].out;
 }
 
-double ps_links_in(const ps_links_t *self, uint32_t end, uint64_t clock)
+double ps_rates_in(const ps_rates_t *self, uint32_t end, uint64_t clock)
 {
     return is_old(self, self->ends[end].in_clock, clock) ? 0 : self->ends[end].in;
 }
@@ -205,13 +205,13 @@ static double median_between(const known_t *known, size_t n, uint32_t from, uint
 }
 
 /* Collects known links, sorted; returns how many. */
-static size_t collect(const ps_links_t *self, const uint32_t *sites, uint64_t clock, known_t *known)
+static size_t collect(const ps_rates_t *self, const uint32_t *sites, uint64_t clock, known_t *known)
 {
     size_t n = 0;
 
     for (uint32_t i = 0; i < self->n; i++) {
         for (uint32_t j = 0; j < self->n; j++) {
-            double rate = ps_links_rate(self, i, j, clock);
+            double rate = ps_rates_of(self, i, j, clock);
 
             if (rate > 0) {
                 known[n++] = (known_t){sites[i], sites[j], rate};
@@ -222,7 +222,7 @@ static size_t collect(const ps_links_t *self, const uint32_t *sites, uint64_t cl
     return n;
 }
 
-psd_status_t ps_links_guess(const ps_links_t *self, const uint32_t *sites, uint64_t clock,
+psd_status_t ps_rates_guess(const ps_rates_t *self, const uint32_t *sites, uint64_t clock,
                             double otherwise, double *rates, psd_error_t *err)
 {
     size_t n_all = (size_t)self->n * self->n;
@@ -242,7 +242,7 @@ psd_status_t ps_links_guess(const ps_links_t *self, const uint32_t *sites, uint6
 
     for (uint32_t i = 0; i < self->n; i++) {
         for (uint32_t j = 0; j < self->n; j++) {
-            double rate = ps_links_rate(self, i, j, clock);
+            double rate = ps_rates_of(self, i, j, clock);
 
             if (rate <= 0) {
                 rate = median_between(known, n, sites[i], sites[j], median);
