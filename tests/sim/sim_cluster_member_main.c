@@ -145,10 +145,15 @@ static void apply_all(cluster_t *self, uint32_t at)
     while (!self->failed && member->db.applied.index < ps_quorum_applicable(member->quorum)) {
         uint64_t index = member->db.applied.index + 1;
         const ps_quorum_entry_t *entry = ps_quorum_entry(member->quorum, index);
+        ps_registry_entry_t row;
 
         cluster_need(entry != NULL, "an entry that may be applied");
         note_entry(self, index, entry);
-        if (ps_quorum_apply(member->state, &shelf, index, entry, self->now_ms, err) != PSD_OK) {
+        row = (ps_registry_entry_t){.index = index,
+                                    .term = entry->term,
+                                    .kind = (ps_registry_entry_kind_t)entry->kind,
+                                    .bytes = {entry->bytes.data, entry->bytes.size}};
+        if (ps_shelf_apply(member->state, &shelf, &row, self->now_ms, err) != PSD_OK) {
             cluster_fail(self, "L3: member %u cannot apply entry %" PRIu64 ": %s", at, index,
                          psd_error_text(err));
         } else {

@@ -49,11 +49,6 @@ static psd_status_t open_db(forced_t *self, const char *dir, psd_error_t *err)
 
 /* ---- the log ---- */
 
-static void entry_done(ps_quorum_entry_t *entry)
-{
-    ps_buffer_done(&entry->bytes);
-}
-
 static psd_status_t put(void *context, const ps_registry_t *registry, const ps_command_t *command,
                         ps_applied_t at, psd_error_t *err)
 {
@@ -80,13 +75,9 @@ static ps_shelf_t shelf_of(forced_t *self)
 /* One that is not applied yet. */
 static psd_status_t apply(void *context, const ps_registry_entry_t *row, psd_error_t *err)
 {
-    PSD_AUTO(entry_done) ps_quorum_entry_t entry = {.term = row->term, .kind = (uint32_t)row->kind};
     forced_t *self = context;
     const ps_shelf_t shelf = shelf_of(self);
-    psd_status_t rc =
-        ps_buffer_append(&entry.bytes, row->bytes.data, row->bytes.size)
-            ? ps_quorum_apply(self->registry, &shelf, row->index, &entry, ps_now_ms(), err)
-            : psd_error_set(err, PSD_NOMEM, "no memory for an entry");
+    psd_status_t rc = ps_shelf_apply(self->registry, &shelf, row, ps_now_ms(), err);
 
     return rc == PSD_OK
                ? PSD_OK
@@ -253,8 +244,8 @@ psd_status_t ps_rebuild(const char *dir, uint64_t unix_ms, const ps_rebuild_t *n
                        numbers->name);
         const ps_shelf_t shelf = shelf_of(&self);
 
-        rc = ps_quorum_store(self.registry, &shelf, &command, ps_registry_db_next(self.db),
-                             ps_now_ms(), err);
+        rc = ps_shelf_store(self.registry, &shelf, &command, ps_registry_db_next(self.db),
+                            ps_now_ms(), err);
     }
     if (rc == PSD_OK) {
         rc = ps_registry_db_flush(self.db, err);

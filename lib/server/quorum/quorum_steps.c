@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A member's start, its log, its state, its lead. */
+/* A member's start, its log, its lead. */
 #include "server/quorum/quorum_steps.h"
 
 #include "base/alloc.h"
-#include "protocol/registry/command_code.h"
 
 /* ---- the log ---- */
 
@@ -120,48 +119,6 @@ bool ps_quorum_describes(ps_bytes_t bytes, uint64_t index)
 
     return index != 0 && ps_quorum_message_decode(bytes, &message, NULL) == PSD_OK &&
            message.snapshot.index == index;
-}
-
-/* ---- the state ---- */
-
-psd_status_t ps_quorum_store(ps_registry_t *registry, const ps_shelf_t *shelf,
-                             const ps_command_t *command, ps_applied_t at, uint64_t now_ms,
-                             psd_error_t *err)
-{
-    psd_status_t rc = ps_registry_try(registry, command, now_ms, err);
-
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    rc = shelf->put(shelf->context, registry, command, at, err);
-    if (rc == PSD_OK) {
-        ps_registry_keep(registry);
-    } else {
-        ps_registry_undo(registry);
-    }
-    return rc;
-}
-
-psd_status_t ps_quorum_apply(ps_registry_t *registry, const ps_shelf_t *shelf, uint64_t index,
-                             const ps_quorum_entry_t *entry, uint64_t now_ms, psd_error_t *err)
-{
-    PSD_AUTO(ps_command_done) ps_command_t command = {0};
-    const ps_bytes_t bytes = {.data = entry->bytes.data, .size = entry->bytes.size};
-    const ps_applied_t at = {.index = index, .term = entry->term};
-    ps_quorum_members_t members = {0};
-    psd_status_t rc = PSD_OK;
-
-    switch ((ps_quorum_entry_kind_t)entry->kind) {
-    case PS_QUORUM_COMMAND:
-        rc = ps_command_decode(bytes, &command, err);
-        return rc == PSD_OK ? ps_quorum_store(registry, shelf, &command, at, now_ms, err) : rc;
-    case PS_QUORUM_CHANGE:
-        rc = ps_quorum_members_decode(bytes, &members, err);
-        return rc == PSD_OK ? shelf->put_members(shelf->context, &members, at, err) : rc;
-    case PS_QUORUM_BARRIER:
-    default:
-        return shelf->put_members(shelf->context, NULL, at, err);
-    }
 }
 
 /* ---- the lead ---- */

@@ -2,9 +2,10 @@
 /*
  * quorum_steps - a member's steps, without threads, sockets and SQLite
  *
- * What     How a member starts on its log, how the log obeys the machine, how a
- *          committed entry gets into the state, and when a member leads. The
- *          daemon takes these steps in two threads, the simulator in one.
+ * What     How a member starts on its log, how the log obeys the machine, and when
+ *          a member leads. How a committed entry gets into the state is in
+ *          registry_shelf.h. The daemon takes these steps in two threads, the
+ *          simulator in one.
  * Threads  None; all borrow their arguments during the call.
  */
 #ifndef PS_SERVER_QUORUM_STEPS_H
@@ -14,6 +15,7 @@
 #include "protocol/registry/registry.h"
 #include "storage/registry/registry_db.h"
 #include "storage/registry/registry_log.h"
+#include "storage/registry/registry_shelf.h"
 
 /*
  * Makes the machine of the member whose log this is. Ends an install that a
@@ -41,29 +43,6 @@ PSD_MUST_CHECK psd_status_t ps_quorum_log_obey(ps_registry_log_t *log, const ps_
  * is none. Only then a message SNAPSHOT may be received (ps_quorum_receive): an older
  * one may come late. */
 PSD_MUST_CHECK bool ps_quorum_describes(ps_bytes_t bytes, uint64_t index);
-
-/* Where the state is stored: each call is one transaction, with the place. */
-typedef struct ps_shelf {
-    void *context;
-    /* The command that the registry has on trial. */
-    psd_status_t (*put)(void *context, const ps_registry_t *registry, const ps_command_t *command,
-                        ps_applied_t at, psd_error_t *err);
-    /* Members; NULL: as before, only the place. */
-    psd_status_t (*put_members)(void *context, const ps_quorum_members_t *members, ps_applied_t at,
-                                psd_error_t *err);
-} ps_shelf_t;
-
-/* Tries a command, puts it on the shelf, and keeps it; or undoes it when it
- * cannot be stored. Errors: those of ps_registry_try and put. */
-PSD_MUST_CHECK psd_status_t ps_quorum_store(ps_registry_t *registry, const ps_shelf_t *shelf,
-                                            const ps_command_t *command, ps_applied_t at,
-                                            uint64_t now_ms, psd_error_t *err);
-/* Makes a committed entry part of the state. Errors: PSD_DAMAGED it does not fit
- * the state; those of ps_quorum_store, ps_command_decode and
- * ps_quorum_members_decode. */
-PSD_MUST_CHECK psd_status_t ps_quorum_apply(ps_registry_t *registry, const ps_shelf_t *shelf,
-                                            uint64_t index, const ps_quorum_entry_t *entry,
-                                            uint64_t now_ms, psd_error_t *err);
 
 typedef enum ps_duty {
     PS_DUTY_STAY = 1, /* it leads, and goes on */

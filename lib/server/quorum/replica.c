@@ -119,21 +119,6 @@ static psd_status_t snapshot_of(ps_registry_db_t *db, ps_quorum_snapshot_t *ret,
     return rc;
 }
 
-static psd_status_t store_members(ps_registry_db_t *db, const ps_quorum_members_t *from,
-                                  uint64_t made, ps_applied_t at, psd_error_t *err)
-{
-    ps_registry_member_t members[PS_REGISTRY_MEMBERS_MAX] = {0};
-
-    for (uint32_t i = 0; i < from->n; i++) {
-        members[i] = (ps_registry_member_t){
-            .id = from->at[i].id,
-            .role = from->at[i].role == PS_QUORUM_VOTER ? PS_ROLE_VOTER : PS_ROLE_STANDBY,
-            .index = made};
-        memcpy(members[i].node, from->at[i].node, sizeof members[i].node);
-    }
-    return ps_registry_db_store_members(db, members, from->n, at, err);
-}
-
 /* Only nodes of the registry speak for members; those of an old psd have no
  * secret to prove it with. */
 static void trust_all(ps_replica_t *self, const ps_id_t *cluster)
@@ -252,7 +237,7 @@ psd_status_t ps_replica_begin(ps_replica_t *self, const ps_replica_net_t *net, p
     members.at[0].role = PS_QUORUM_VOTER;
     (void)snprintf(members.at[0].node, sizeof members.at[0].node, "%s", net->node);
     if (rc == PSD_OK && !ps_replica_is_member(self)) {
-        rc = store_members(self->db, &members, applied.index, applied, err);
+        rc = ps_shelf_put_members(self->db, &members, applied.index, applied, err);
         self->is_begun = rc == PSD_OK;
     }
     if (rc == PSD_OK) { /* its log begins after that */
@@ -397,7 +382,7 @@ static psd_status_t put_members(void *context, const ps_quorum_members_t *member
     if (members == NULL) {
         return ps_registry_db_store_members(self->db, NULL, 0, at, err);
     }
-    rc = store_members(self->db, members, at.index, at, err);
+    rc = ps_shelf_put_members(self->db, members, at.index, at, err);
     if (rc == PSD_OK) {
         meet_all(self, members);
         ps_log(PS_LOG_INFO, "registry_members", "voters=%" PRIu32 " standbys=%" PRIu32,
@@ -437,10 +422,22 @@ static psd_status_t note_applied(ps_replica_t *self, uint64_t index, psd_error_t
     return rc;
 }
 
+static psd_status_t apply_one(ps_replica_t *self, uint64_t index, const ps_quorum_entry_t *entry,
+                              psd_error_t *err)
+{
+    const ps_shelf_t shelf = shelf_of(self);
+    const ps_registry_entry_t row = {
+        .index = index,
+        .term = entry->term,
+        .kind = (ps_registry_entry_kind_t)entry->kind,
+        .bytes = {.data = entry->bytes.data, .size = entry->bytes.size}};
+
+    return ps_shelf_apply(self->registry, &shelf, &row, ps_now_ms(), err);
+}
+
 /* All that is committed. */
 static psd_status_t apply_all(ps_replica_t *self, psd_error_t *err)
 {
-    const ps_shelf_t shelf = shelf_of(self);
     psd_status_t rc = PSD_OK;
     uint64_t index = 0;
 
@@ -450,7 +447,7 @@ static psd_status_t apply_all(ps_replica_t *self, psd_error_t *err)
         if (!ps_quorum_thread_next(self->thread, &index, &entry)) {
             break;
         }
-        rc = ps_quorum_apply(self->registry, &shelf, index, &entry, ps_now_ms(), err);
+        rc = apply_one(self, index, &entry, err);
         if (rc == PSD_OK) {
             rc = note_applied(self, index, err);
         } else if (rc == PSD_VERSION) { /* nothing of it is applied */
@@ -555,8 +552,8 @@ psd_status_t ps_replica_commit(ps_replica_t *self, const ps_command_t *command,
     } else {
         const ps_shelf_t shelf = shelf_of(self);
 
-        rc = ps_quorum_store(self->registry, &shelf, command, ps_registry_db_next(self->db),
-                             ps_now_ms(), err);
+        rc = ps_shelf_store(self->registry, &shelf, command, ps_registry_db_next(self->db),
+                            ps_now_ms(), err);
     }
     if (rc == PSD_OK) {
         log_command(command, level);

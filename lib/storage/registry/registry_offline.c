@@ -15,10 +15,10 @@
 
 #include "base/alloc.h"
 #include "protocol/quorum/quorum_message.h"
-#include "protocol/registry/command_code.h"
 #include "storage/disk/disk.h"
 #include "storage/registry/registry_backup.h"
 #include "storage/registry/registry_log.h"
+#include "storage/registry/registry_shelf.h"
 
 #define LOG_DIR "registry-log"
 #define COPY_BYTES 65536
@@ -338,28 +338,12 @@ static psd_status_t name_voters(part_t *part, char ret_names[NAMES_SIZE], psd_er
 /* An entry of the log that the database lacks. */
 static psd_status_t apply(void *context, const ps_registry_entry_t *entry, psd_error_t *err)
 {
-    PSD_AUTO(ps_command_done) ps_command_t command = {0};
-    const ps_applied_t at = {.index = entry->index, .term = entry->term};
     part_t *part = context;
-    psd_status_t rc = PSD_OK;
+    const ps_shelf_t shelf = ps_shelf_of(part->db);
+    psd_status_t rc = ps_shelf_apply(part->registry, &shelf, entry, 0, err);
 
-    if (entry->kind != PS_REGISTRY_COMMAND) {
-        return PSD_OK;
-    }
-    rc = ps_command_decode(entry->bytes, &command, err);
-    if (rc == PSD_OK) {
-        rc = ps_registry_try(part->registry, &command, 0, err);
-    }
-    if (rc != PSD_OK) {
-        return psd_error_wrap(err, rc, "entry %" PRIu64 " of the log", entry->index);
-    }
-    rc = ps_registry_db_store(part->db, part->registry, &command, at, err);
-    if (rc == PSD_OK) {
-        ps_registry_keep(part->registry);
-    } else {
-        ps_registry_undo(part->registry);
-    }
-    return rc;
+    return rc == PSD_OK ? PSD_OK
+                        : psd_error_wrap(err, rc, "entry %" PRIu64 " of the log", entry->index);
 }
 
 static psd_status_t apply_rest(part_t *part, psd_error_t *err)
