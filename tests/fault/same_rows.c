@@ -7,22 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "storage/registry/registry_db.h"
+#include "storage/registry/registry_shelf.h"
 #include "support/check.h"
+
+static const ps_registry_args_t LIMITS = {.default_partitions = 4,
+                                          .lost_after_ms = 1000,
+                                          .join_within_ms = 1000,
+                                          .tables_max = 100000,
+                                          .jobs_max = 1000,
+                                          .nodes_max = 100};
 
 static bool load(const char *dir, uint64_t *ret_index, uint64_t *ret_hash)
 {
-    const ps_registry_args_t args = {.default_partitions = 4,
-                                     .lost_after_ms = 1000,
-                                     .join_within_ms = 1000,
-                                     .tables_max = 100000,
-                                     .jobs_max = 1000,
-                                     .nodes_max = 100};
     psd_error_t *err = psd_error_new();
     ps_registry_db_t *db = NULL;
     ps_registry_t *registry = NULL;
 
-    CHECK_OK(ps_registry_new(&args, &registry, err), err);
+    CHECK_OK(ps_registry_new(&LIMITS, &registry, err), err);
     CHECK_OK(ps_registry_db_open(dir, &db, err), err);
     CHECK_OK(ps_registry_db_load(db, registry, 1, err), err);
     *ret_index = ps_registry_db_applied(db).index;
@@ -39,6 +40,68 @@ bool same_rows_applied(const char *dir, uint64_t *ret_index)
 
     return load(dir, ret_index, &hash);
 }
+
+/* ---- the same place ---- */
+
+typedef struct part {
+    ps_registry_db_t *db;
+    ps_registry_t *registry;
+    uint64_t until; /* entries up to this one are committed */
+} part_t;
+
+static psd_status_t apply(void *context, const ps_registry_entry_t *entry, psd_error_t *err)
+{
+    part_t *part = context;
+    const ps_shelf_t shelf = ps_shelf_of(part->db);
+
+    return entry->index > part->until ? PSD_OK
+                                      : ps_shelf_apply(part->registry, &shelf, entry, 1, err);
+}
+
+static bool read_rest(part_t *part, const char *other, psd_error_t *err)
+{
+    char path[4096];
+    ps_registry_log_args_t args = {.disk = ps_disk_real(), .dir = path, .segment_bytes = 1 << 20};
+    ps_registry_log_t *log = NULL;
+    uint64_t next = ps_registry_db_applied(part->db).index + 1;
+    psd_status_t rc = PSD_OK;
+
+    (void)snprintf(path, sizeof path, "%.4000s/registry-log", other);
+    CHECK(ps_registry_cluster(part->registry, &args.cluster) != NULL);
+    CHECK_OK(ps_registry_log_open(&args, &log, err), err);
+    CHECK(log != NULL);
+    if (next < ps_registry_log_first(log)) {
+        (void)fprintf(stderr, "%s begins at entry %" PRIu64 ", and %" PRIu64 " is needed\n", path,
+                      ps_registry_log_first(log), next);
+        rc = PSD_DAMAGED;
+    } else {
+        rc = ps_registry_log_read(log, next, apply, part, err);
+    }
+    ps_registry_log_close(&log);
+    CHECK_OK(rc, err);
+    return true;
+}
+
+bool same_rows_bring(const char *dir, const char *other)
+{
+    psd_error_t *err = psd_error_new();
+    part_t part = {.db = NULL};
+    uint64_t hash = 0;
+    bool good = load(other, &part.until, &hash);
+
+    CHECK_OK(ps_registry_new(&LIMITS, &part.registry, err), err);
+    CHECK_OK(ps_registry_db_open(dir, &part.db, err), err);
+    CHECK_OK(ps_registry_db_load(part.db, part.registry, 1, err), err);
+    if (good && ps_registry_db_applied(part.db).index < part.until) {
+        good = read_rest(&part, other, err);
+    }
+    ps_registry_destroy(&part.registry);
+    ps_registry_db_close(&part.db);
+    psd_error_destroy(&err);
+    return good;
+}
+
+/* ---- the same rows ---- */
 
 /* A line of one row, in a fresh text. */
 static char *row_text(sqlite3_stmt *rows)
