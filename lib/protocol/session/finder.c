@@ -267,8 +267,8 @@ void ps_finder_refused(ps_finder_t *self, size_t i, const char *why, uint64_t no
 
     item->said = PS_SAID_REFUSED;
     (void)snprintf(item->why, sizeof item->why, "%s", why);
-    if (i == self->at && self->n > 1) {
-        plan_next(self, now_ms);
+    if (i == self->at && self->n > 1) { /* all of a round may say no at once */
+        plan_next(self, self->n_steps + 1 < self->n ? now_ms : now_ms + self->pause_ms);
     }
 }
 

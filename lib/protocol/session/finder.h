@@ -12,7 +12,7 @@
  *              asked --answer--> found (stays there)
  *                |  --names the leader--> asks that one at once
  *                |  --knows none--------> asks the next one after a pause
- *                +--silent--------------> asks the next one
+ *                +--silent, refused-----> asks the next one
  *
  *          Patience and pause double with each round.
  * Units    ms of any clock that only goes forward
@@ -91,7 +91,8 @@ void ps_finder_rest(ps_finder_t *self);
 /* Takes an answer, and the `members` that it names. true: it is that of the
  * registry; false: its status is NOT_LEADER, and the question is still open. */
 bool ps_finder_heard(ps_finder_t *self, const ps_doc_t *reply, uint64_t now_ms);
-/* Nobody listens at items[i]. */
+/* Nobody listens at items[i]. The next one is asked at once; after the last of a round,
+ * after a pause. */
 void ps_finder_refused(ps_finder_t *self, size_t i, const char *why, uint64_t now_ms);
 /* The connection to the registry that has answered broke: the next address is asked
  * at once, and nobody who still names this one is believed. */

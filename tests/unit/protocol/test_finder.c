@@ -254,6 +254,30 @@ Test(finder, a_refused_address_is_left_at_once)
                       " cannot be reached: Connection refused");
 }
 
+/* No socket, say: a round without a pause would be the next one at once. */
+Test(finder, addresses_that_all_refuse_at_once_are_not_asked_without_a_pause)
+{
+    ps_finder_t f = finder_of(A "," B);
+    uint64_t now_ms = 0;
+    uint64_t n = 0;
+
+    ps_finder_refused(&f, 0, "no socket", now_ms);
+    while (now_ms < 10000) {
+        bool moved = false;
+
+        if (ps_finder_look(&f, now_ms, &moved)) {
+            n++;
+            ps_finder_refused(&f, f.at, "no socket", now_ms);
+        } else {
+            cr_assert_gt(ps_finder_due_ms(&f), now_ms);
+            now_ms = ps_finder_due_ms(&f);
+        }
+        cr_assert_lt(n, 1000);
+    }
+    cr_expect_geq(n, 20); /* pauses of a second at most */
+    cr_expect_leq(n, 40);
+}
+
 /* Others name it for a while, though its process ended. */
 Test(finder, a_registry_whose_connection_broke_is_left_at_once_and_not_believed_in)
 {
