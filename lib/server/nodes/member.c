@@ -112,17 +112,23 @@ static void store_heard(ps_member_t *self)
     const ps_heard_t *heard = NULL;
     ps_heard_file_t file = {.cluster = self->cluster};
     bool is_new = ps_agent_take_heard(self->agent, &heard);
+    bool was_due = false;
 
     if (!is_new && !self->heard_is_due) {
         return;
     }
     file.heard = *heard; /* borrowed */
     (void)snprintf(file.name, sizeof file.name, "%s", self->is.cluster_name);
+    was_due = self->heard_is_due;
     self->heard_is_due = ps_heard_file_write(self->is.dir, &file, self->err) != PSD_OK;
-    if (self->heard_is_due) {
-        ps_log(PS_LOG_DEBUG, "heard_not_stored", "reason=\"%s\"", psd_error_text(self->err));
-        psd_error_clear(self->err);
+    if (self->heard_is_due && !was_due) {
+        ps_log(PS_LOG_WARN, "heard_not_stored",
+               "reason=\"%s\" hint=\"retrying; after a restart this node knows an older registry\"",
+               psd_error_text(self->err));
+    } else if (was_due && !self->heard_is_due) {
+        ps_log(PS_LOG_INFO, "heard_stored", "table=%" PRIu32, file.heard.last_table);
     }
+    psd_error_clear(self->err);
 }
 
 static void run(ps_member_t *self)
