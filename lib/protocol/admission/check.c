@@ -149,13 +149,17 @@ static bool has_lost_rows(const ps_step_t *step, const ps_request_t *request, ps
     return rc != PSD_OK;
 }
 
-/* Jobs are numbered as they are made. */
+/* Jobs are numbered as they are made: it is newer than all of which this node was told, and
+ * than those that it knows. */
 static bool is_newer_than_all(const ps_step_t *step, uint32_t job)
 {
     uint64_t id = 0;
     size_t at = 0;
     void *value = NULL;
 
+    if (job <= step->told_job) {
+        return false;
+    }
     while (ps_map_next(&step->jobs, &at, &id, &value)) {
         if (id >= job) {
             return false;

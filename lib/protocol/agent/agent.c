@@ -11,6 +11,7 @@
 #include "protocol/agent/sizes.h"
 #include "wire/messages/doc.h"
 
+#define TOLD_MS 20000       /* longer than the registry rests between two sendings of a tell */
 #define ALONE_BEAT_MS 250   /* to a registry that does not answer */
 #define GONE_AFTER_BEATS 10 /* of silence */
 #define REFUSED_AGAIN_MS 3600000
@@ -66,6 +67,9 @@ struct ps_agent {
     size_t n_notes;
     ps_heard_t heard;              /* owned */
     bool is_heard_new;             /* since ps_agent_take_heard */
+    bool is_listed;                /* the registry's list came since the last tick */
+    uint64_t listed_ms;            /* … and when it last came; 0: never */
+    uint32_t told_job;             /* jobs up to this one are known here, or gone */
     ps_seat_t seats[PS_SEATS_MAX]; /* that have the registry */
     size_t n_seats;
     bool is_elsewhere;                /* who was asked does not lead … */
@@ -505,6 +509,7 @@ static void follow(ps_agent_t *self, const ps_node_message_t *known)
     ps_heard_follow(&self->heard, &known->at);
     self->heard.last_table = known->last_table;
     self->heard.last_job = known->last_job;
+    self->is_listed = true;
     self->is_heard_new = self->is_heard_new || before.last_table != known->last_table ||
                          before.last_job != known->last_job ||
                          !ps_id_equal(&before.at.lineage, &known->at.lineage);
@@ -907,8 +912,26 @@ void ps_agent_take(ps_agent_t *self, ps_bytes_t bytes, uint64_t now_ms)
 
 /* ---- time ---- */
 
+/* What is still wanted is told again for so long after the list, and then is here. */
+static void see_jobs(ps_agent_t *self, uint64_t now_ms)
+{
+    if (self->is_listed) {
+        self->is_listed = false;
+        self->listed_ms = now_ms;
+    } else if (self->listed_ms != 0 && now_ms >= self->listed_ms + TOLD_MS) {
+        self->listed_ms = 0;
+        self->told_job = self->heard.last_job;
+    }
+}
+
+uint32_t ps_agent_told_job(const ps_agent_t *self)
+{
+    return self->told_job;
+}
+
 void ps_agent_tick(ps_agent_t *self, uint64_t now_ms)
 {
+    see_jobs(self, now_ms);
     if (self->is_heard && self->is.heartbeat_ms != 0 &&
         now_ms > self->heard_ms + GONE_AFTER_BEATS * self->is.heartbeat_ms) {
         self->is_heard = false;

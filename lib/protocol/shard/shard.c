@@ -386,6 +386,7 @@ psd_status_t ps_shard_step(ps_shard_t *self, const ps_event_t *event, ps_outbox_
     self->step.outbox = outbox;
     switch (event->kind) {
     case PS_EVENT_MESSAGE:
+        self->step.told_job = event->told_job;
         rc = step_message(self, event);
         break;
     case PS_EVENT_TICK:

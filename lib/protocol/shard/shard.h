@@ -73,6 +73,8 @@ typedef struct ps_event {
                                    */
     uint64_t last_session;        /* MESSAGE: the highest that the registry has
                                      given out; 0: not known here */
+    uint32_t told_job;            /* MESSAGE: jobs up to this one are known here, or gone; 0:
+                                     none */
     uint32_t table;               /* TABLE, DROP, FENCE, ASIDE: the registry's number */
     uint32_t partition;           /* FENCE */
     uint64_t epoch;               /* FENCE */

@@ -32,6 +32,7 @@
 typedef struct ps_shard_common {
     atomic_int log_level;              /* ps_log_level_t */
     atomic_uint_fast64_t last_session; /* the highest that was given out */
+    atomic_uint_fast32_t told_job;     /* jobs up to this one are known here, or gone */
     atomic_uint_fast64_t bytes;        /* that all shards keep */
     atomic_uint_fast64_t pieces;       /* of unfinished messages, beside them */
     atomic_uint_fast64_t tail_bytes;   /* beside them, for other copies */

@@ -116,6 +116,7 @@ psd_status_t ps_shards_start(const ps_shards_args_t *args, ps_shards_t **ret_sha
     atomic_init(&self->common.pieces, 0);
     atomic_init(&self->common.tail_bytes, 0);
     atomic_init(&self->common.last_session, 0);
+    atomic_init(&self->common.told_job, 0);
     self->common.turns = args->turns;
     rc = settle_logs(self, args, err);
     if (rc == PSD_OK) {
@@ -226,6 +227,11 @@ uint64_t ps_shards_bytes(const ps_shards_t *self)
 void ps_shards_set_log_level(ps_shards_t *self, int level)
 {
     atomic_store(&self->common.log_level, level);
+}
+
+void ps_shards_set_told_job(ps_shards_t *self, uint32_t job)
+{
+    atomic_store(&self->common.told_job, job);
 }
 
 void ps_shards_set_last_session(ps_shards_t *self, uint64_t session)

@@ -71,6 +71,8 @@ uint64_t ps_shards_bytes(const ps_shards_t *self);
 void ps_shards_set_log_level(ps_shards_t *self, int level);
 /* The highest session number; call it before giving that number out. */
 void ps_shards_set_last_session(ps_shards_t *self, uint64_t session);
+/* Jobs up to that number that the shards do not know are gone. */
+void ps_shards_set_told_job(ps_shards_t *self, uint32_t job);
 
 /* ---- asking ---- */
 

@@ -28,6 +28,7 @@ typedef struct bench {
     ps_table_spec_t spec;
     ps_route_t routes[2];
     uint64_t now_ms;
+    uint32_t told_job;
 } bench_t;
 
 static inline psd_status_t step(bench_t *self, ps_event_t *event)
@@ -39,9 +40,11 @@ static inline psd_status_t step(bench_t *self, ps_event_t *event)
 
 static inline psd_status_t say(bench_t *self, const ps_message_t *message, ps_payload_t *payload)
 {
-    return step(
-        self, &(ps_event_t){
-                  .kind = PS_EVENT_MESSAGE, .conn = CONN, .message = message, .payload = payload});
+    return step(self, &(ps_event_t){.kind = PS_EVENT_MESSAGE,
+                                    .conn = CONN,
+                                    .message = message,
+                                    .payload = payload,
+                                    .told_job = self->told_job});
 }
 
 /* The only message that was sent; NULL when none was. */

@@ -247,6 +247,21 @@ Test(shard, refuses_a_mark_of_no_worker_and_a_job_that_it_was_not_told_of_yet)
                    "job 8 is not known here yet; the registry has not announced it");
 }
 
+/* A node that was restarted knows no job; those of before it are gone. */
+Test(shard, refuses_a_job_that_is_gone_also_when_it_knows_none)
+{
+    ps_message_t message = push_message(2);
+
+    message.push.job = 8;
+    bench.told_job = 8;
+    cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+    expect_refused(&bench, PSD_NO_JOB, "job 8 is not known here");
+    message.push.job = 9;
+    cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+    expect_refused(&bench, PSD_BUSY,
+                   "job 9 is not known here yet; the registry has not announced it");
+}
+
 Test(shard, refuses_what_is_for_clients)
 {
     ps_message_t message = {.kind = PS_KIND_ACK};
