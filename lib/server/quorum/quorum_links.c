@@ -181,6 +181,16 @@ void ps_quorum_receive_links(ps_quorum_thread_t *self)
 
 /* ---- from others ---- */
 
+/* Of one that is not known, only where it listens: a node's secret alone makes no member. */
+static bool is_introduction(const ps_guard_word_t *word)
+{
+    PSD_AUTO(ps_node_message_done) ps_node_message_t message = {0};
+
+    return ps_node_message_is(word->message) &&
+           ps_node_message_decode(word->message, &message, NULL) == PSD_OK &&
+           message.kind == PS_NODE_MEMBER;
+}
+
 bool ps_quorum_admit(ps_quorum_thread_t *self, uint64_t conn, ps_bytes_t bytes,
                      ps_guard_word_t *ret_word)
 {
@@ -206,7 +216,7 @@ bool ps_quorum_admit(ps_quorum_thread_t *self, uint64_t conn, ps_bytes_t bytes,
     }
     peer = ps_quorum_find_peer(self, ret_word->member);
     return ret_word->verdict == PS_GUARD_MESSAGE &&
-           (peer == NULL || strcmp(peer->node, ret_word->node) == 0);
+           (peer == NULL ? is_introduction(ret_word) : strcmp(peer->node, ret_word->node) == 0);
 }
 
 size_t ps_quorum_gather_waits(ps_quorum_thread_t *self)
