@@ -213,18 +213,59 @@ static psd_status_t invite(ps_control_t *self, const ps_members_view_t *view, co
     return send_invite(self, view, node, err);
 }
 
+/* Who was to bring its state to a stand-by may have ended before: this leader invites it
+ * again. One that has a state does not heed that. */
+static psd_status_t remind(ps_control_t *self, const ps_members_view_t *view, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    for (size_t i = 0; rc == PSD_OK && i < view->care.n_members; i++) {
+        const ps_care_member_t *member = &view->members[i];
+        const ps_node_t *node = ps_registry_node(self->is.registry, member->node);
+
+        if (member->role == PS_QUORUM_STANDBY && !member->is_up && member->is_node_up &&
+            !member->drains && node != NULL) {
+            rc = send_invite(self, view, node, err);
+        }
+    }
+    return rc;
+}
+
+/* The member of that node answers as another one: it has lost its part, and begins again.
+ * A voter is replaced first (quorum_care.h). */
+static psd_status_t part_from(ps_control_t *self, const ps_care_member_t *member, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (member->role != PS_QUORUM_STANDBY || member->is_up) {
+        return PSD_OK;
+    }
+    rc = ps_quorum_thread_change(ps_replica_thread(self->is.replica), PS_QUORUM_REMOVE, member->id,
+                                 member->node, err);
+    if (rc == PSD_OK) {
+        ps_log(PS_LOG_WARN, "registry_member_removed",
+               "node=%s reason=\"it has lost its part of the registry, and begins again\"",
+               member->node);
+    }
+    return rc;
+}
+
 /* An invited member has answered. */
 static psd_status_t add(ps_control_t *self, const ps_members_view_t *view, psd_error_t *err)
 {
     const ps_quorum_view_t *now = &view->view;
     const ps_node_t *node = ps_registry_node(self->is.registry, now->stranger.node);
     ps_quorum_thread_t *thread = ps_replica_thread(self->is.replica);
+    const ps_care_member_t *member = NULL;
     psd_status_t rc = PSD_OK;
 
     if (node == NULL || ps_id_is_zero(&self->tending.token) ||
-        !ps_id_equal(&self->tending.token, &now->token) ||
-        ps_care_member(&view->care, node->name) != NULL) {
+        !ps_id_equal(&self->tending.token, &now->token)) {
         return PSD_OK;
+    }
+    member = ps_care_member(&view->care, node->name);
+    if (member != NULL) {
+        return part_from(self, member, err);
     }
     rc = ps_quorum_thread_change(thread, PS_QUORUM_ADD, now->stranger.id, node->name, err);
     if (rc == PSD_OK) {
@@ -284,6 +325,9 @@ static psd_status_t tend(ps_control_t *self, psd_error_t *err)
     hold(self, &view);
     if (view.view.stranger.id != 0) {
         rc = add(self, &view, err);
+    }
+    if (rc == PSD_OK && self->is.config->registry.automatic) {
+        rc = remind(self, &view, err);
     }
     if (rc == PSD_OK && tending->asked[0] != '\0' && ps_now_ms() < tending->asked_ms + ASKED_MS &&
         ps_care_member(&view.care, tending->asked) == NULL) {
