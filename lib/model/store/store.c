@@ -95,16 +95,22 @@ psd_status_t ps_store_check_worker(const ps_store_t *self, uint32_t worker, psd_
  * shares of all partitions still add up to the table. */
 static uint64_t rows_present(const ps_store_t *self)
 {
+    return self->spec.keys == PS_KEYS_HASH || self->spec.n_rows > COUNT_MAX
+               ? ps_store_rows_about(self)
+               : ps_extent_rows(&self->spec, &self->extent);
+}
+
+uint64_t ps_store_rows_about(const ps_store_t *self)
+{
     const ps_extent_t *extent = &self->extent;
     uint64_t n = self->spec.n_rows;
 
     if (self->spec.keys == PS_KEYS_HASH) {
         return ps_indexed_rows_present(&self->indexed);
     }
-    if (extent->n_slices > 1 && n > COUNT_MAX) {
-        return n / extent->n_slices + (extent->slice < n % extent->n_slices ? 1 : 0);
-    }
-    return ps_extent_rows(&self->spec, extent);
+    return extent->n_slices > 1
+               ? n / extent->n_slices + (extent->slice < n % extent->n_slices ? 1 : 0)
+               : ps_extent_rows(&self->spec, extent);
 }
 
 static ps_store_bytes_t memory_of(const ps_store_t *self)

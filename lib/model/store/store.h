@@ -115,6 +115,9 @@ PSD_MUST_CHECK psd_status_t ps_store_gather(ps_store_t *self, const ps_slice_t *
 ps_store_bytes_t ps_store_bytes(const ps_store_t *self);
 /* values, state and index together; does not walk the rows. */
 uint64_t ps_store_size(const ps_store_t *self);
+/* Rows that are present; of a RANGE-keys table by hash an even share, which all
+ * partitions together make exact. Walks nothing. */
+uint64_t ps_store_rows_about(const ps_store_t *self);
 /* The same, but for a partial store only what has arrived: an array's memory
  * exists before its rows arrive. */
 uint64_t ps_store_size_come(const ps_store_t *self);

@@ -224,6 +224,7 @@ static void answer_again(ps_step_t *step, ps_partition_t *self, const ps_window_
     if (ps_answer_is_under_way(step, request)) {
         return;
     }
+    ps_count_add(step->counts->repeated, 1);
     if (self->replicas == NULL) {
         answer_end(step, self, window, request);
     } else if (!ps_replicas_answer_waits(step, self, request)) {
@@ -239,6 +240,7 @@ static void answer_again(ps_step_t *step, ps_partition_t *self, const ps_window_
 static void admit(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
 {
     ps_window_t *window = ps_partition_window(step, self, request);
+    ps_held_for_t why = PS_HELD_ORDER;
 
     if (window == NULL) {
         return;
@@ -253,13 +255,16 @@ static void admit(ps_step_t *step, ps_partition_t *self, const ps_request_t *req
         refuse_gap(step, request, window->arrived);
         break;
     case PS_ADMIT_NEXT:
-        if (window->next == window->arrived && ps_partition_is_ready(step, self, request)) {
+        if (window->next == window->arrived) {
+            why = ps_partition_why(step, self, request);
+        }
+        if (why == PS_HELD_NOT) {
             if (!ps_partition_take(step, self, request)) {
                 ps_answer_refused(step, request, PSD_NOMEM, 0, "no memory");
             } else {
                 ps_partition_follow(step, self, request);
             }
-        } else if (ps_partition_hold(step, self, request)) {
+        } else if (ps_partition_hold(step, self, request, why)) {
             ps_window_hold(window);
         }
         break;
@@ -342,6 +347,7 @@ static void pull_again(ps_step_t *step, ps_partition_t *self, const ps_request_t
 static void pull(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
 {
     ps_window_t *window = NULL;
+    ps_held_for_t why = PS_HELD_NOT;
 
     for (ps_held_t *held = ps_held_of(&self->held, request->session); held != NULL;
          held = held->next_own) {
@@ -356,11 +362,12 @@ static void pull(ps_step_t *step, ps_partition_t *self, const ps_request_t *requ
     if (request->after > 0 && !find_window(step, self, request, &window)) {
         return;
     }
-    if (ps_partition_is_ready(step, self, request)) {
+    why = ps_partition_why(step, self, request);
+    if (why == PS_HELD_NOT) {
         ps_partition_serve(step, self, request);
         return;
     }
-    (void)ps_partition_hold(step, self, request);
+    (void)ps_partition_hold(step, self, request, why);
 }
 
 void ps_partition_request(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)

@@ -68,9 +68,15 @@ ps_window_t *ps_partition_window(ps_step_t *step, ps_partition_t *self,
 PSD_MUST_CHECK psd_status_t ps_partition_place(ps_step_t *step, ps_partition_t *self, uint32_t job,
                                                ps_job_place_t **ret_place, psd_error_t *err);
 
-/* The request waits only for its turn: the gate is open and its level is
- * reachable. A request that will be refused is ready, too. */
-bool ps_partition_is_ready(ps_step_t *step, ps_partition_t *self, const ps_request_t *request);
+/* What the request must wait for, beside its turn; PS_HELD_NOT: nothing, the gate
+ * is open and its level is reachable, or it will be refused. */
+ps_held_for_t ps_partition_why(ps_step_t *step, ps_partition_t *self, const ps_request_t *request);
+/* It need not wait. */
+static inline bool ps_partition_is_ready(ps_step_t *step, ps_partition_t *self,
+                                         const ps_request_t *request)
+{
+    return ps_partition_why(step, self, request) == PS_HELD_NOT;
+}
 /* The request makes a record that cannot be sent to the copy that is about to
  * take over, so it waits for the takeover. There must be replicas. */
 bool ps_partition_waits_for_move(const ps_step_t *step, const ps_partition_t *self,
@@ -91,9 +97,10 @@ PSD_MUST_CHECK bool ps_partition_take(ps_step_t *step, ps_partition_t *self,
                                       const ps_request_t *request);
 /* Serves or refuses a ready PULL. */
 void ps_partition_serve(ps_step_t *step, ps_partition_t *self, const ps_request_t *request);
-/* Holds a request, or refuses it with BUSY when its client or the shard holds
- * too much. True when it was held. */
-bool ps_partition_hold(ps_step_t *step, ps_partition_t *self, const ps_request_t *request);
+/* Holds a request for that reason, or refuses it with BUSY when its client or the
+ * shard holds too much. True when it was held. */
+bool ps_partition_hold(ps_step_t *step, ps_partition_t *self, const ps_request_t *request,
+                       ps_held_for_t why);
 /* Removes a held request that was answered. */
 void ps_partition_let_go(ps_step_t *step, ps_partition_t *self, ps_held_t *held);
 /* A PUSH or MARK was taken: takes the requests of its session that waited for

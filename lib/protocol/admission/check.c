@@ -59,31 +59,31 @@ static bool is_in_turn(const ps_partition_t *self, const ps_request_t *request)
     return window != NULL && window->next > request->after;
 }
 
-/* True when the job's gate at this partition is open to it; also when its
- * worker may not work, because it will then be refused. A joining worker may
- * learn that it runs before this node does: the gate opens when the job's
- * update arrives here. */
-static bool gate_is_open(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
+/* What the job's gate at this partition lets it wait for. Nothing, when its worker
+ * may not work, because it will then be refused. A joining worker may learn that it
+ * runs before this node does: the gate opens when the job's update arrives here. */
+static ps_held_for_t ask_gate(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
 {
     ps_job_place_t *place = NULL;
+    bool is_open = false;
 
     if (ps_partition_place(step, self, request->job, &place, NULL) != PSD_OK || place == NULL) {
-        return true;
+        return PS_HELD_NOT;
     }
     if (ps_gate_expects(place->gate, request->worker, request->joins)) {
-        return false;
+        return PS_HELD_WORKER;
     }
     if (ps_gate_check(place->gate, request->worker, request->joins, request->member, NULL) !=
         PSD_OK) {
-        return true;
+        return PS_HELD_NOT;
     }
     if (ps_gate_is_bsp(place->gate) && place->applied < ps_gate_closed(place->gate)) {
-        return false; /* a closed clock is not in the rows yet */
+        return PS_HELD_CLOCK; /* a closed clock is not in the rows yet */
     }
-    if (request->kind == PS_KIND_MARK) {
-        return ps_gate_takes_mark(place->gate, request->worker, request->member, request->clock);
-    }
-    return ps_gate_is_open(place->gate, request->clock);
+    is_open = request->kind == PS_KIND_MARK ? ps_gate_takes_mark(place->gate, request->worker,
+                                                                 request->member, request->clock)
+                                            : ps_gate_is_open(place->gate, request->clock);
+    return is_open ? PS_HELD_NOT : PS_HELD_CLOCK;
 }
 
 /* The other table that the request reads may be read. Otherwise the request
@@ -103,36 +103,53 @@ static bool other_allows(ps_step_t *step, ps_partition_t *self, const ps_request
     return false;
 }
 
-bool ps_partition_is_ready(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
+/* What the partition itself lets a push wait for. */
+static ps_held_for_t ask_levels(const ps_step_t *step, const ps_partition_t *self,
+                                const ps_request_t *request)
+{
+    if (request->kind != PS_KIND_PUSH) {
+        return PS_HELD_NOT;
+    }
+    if (!level_is_reachable(self, request)) {
+        return PS_HELD_LEVEL;
+    }
+    return ps_partition_log_has_room(step, self) ? PS_HELD_NOT : PS_HELD_DISK;
+}
+
+ps_held_for_t ps_partition_why(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
 {
     ps_partition_t *other = NULL;
+    ps_held_for_t why = PS_HELD_NOT;
 
-    if (ps_partition_is_restoring(self) || ps_partition_image_holds(step, self, request)) {
-        return false;
+    if (ps_partition_is_restoring(self)) {
+        return PS_HELD_RESTORE;
+    }
+    if (ps_partition_image_holds(step, self, request)) {
+        return PS_HELD_CHECKPOINT;
     }
     if (self->replicas != NULL && !copies_allow(step, self, request)) {
-        return false;
+        return PS_HELD_COPIES;
     }
-    if (request->kind == PS_KIND_PUSH &&
-        (!level_is_reachable(self, request) || !ps_partition_log_has_room(step, self))) {
-        return false;
+    why = ask_levels(step, self, request);
+    if (why != PS_HELD_NOT) {
+        return why;
     }
     if (request->kind == PS_KIND_PULL && !is_in_turn(self, request)) {
-        return false;
+        return PS_HELD_ORDER;
     }
     if (!other_allows(step, self, request)) {
-        return false;
+        return PS_HELD_OTHER;
     }
     if (request->job == 0) {
-        return true;
+        return PS_HELD_NOT;
     }
-    if (!gate_is_open(step, self, request)) {
-        return false;
-    }
+    why = ask_gate(step, self, request);
     /* what is read of the other table is bound by the clocks as well */
-    return !ps_request_is_paired(request) ||
-           ps_partition_other(step, self, request, &other, NULL) != PSD_OK ||
-           gate_is_open(step, other, request);
+    if (why != PS_HELD_NOT || !ps_request_is_paired(request) ||
+        ps_partition_other(step, self, request, &other, NULL) != PSD_OK) {
+        return why;
+    }
+    return ask_gate(step, other, request);
 }
 
 /* Its worker was lost with rows that it used: it gets that error. */

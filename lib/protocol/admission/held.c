@@ -8,6 +8,7 @@
 #include "protocol/partition/replay.h"
 #include "protocol/replica/replicas.h"
 
+#define NS_PER_MS 1000000
 #define RETRY_MS 50        /* after memory was short */
 #define TELL_AGAIN_MS 1000 /* least time between two PARKED of one request */
 
@@ -84,10 +85,11 @@ static const char *too_much(const ps_step_t *step, const ps_partition_t *self,
     return NULL;
 }
 
-bool ps_partition_hold(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
+bool ps_partition_hold(ps_step_t *step, ps_partition_t *self, const ps_request_t *request,
+                       ps_held_for_t why)
 {
     const char *limit = too_much(step, self, request);
-    const ps_held_t *held = NULL;
+    ps_held_t *held = NULL;
 
     if (limit != NULL) {
         ps_answer_refused(step, request, PSD_BUSY, 0, limit);
@@ -98,6 +100,8 @@ bool ps_partition_hold(ps_step_t *step, ps_partition_t *self, const ps_request_t
         ps_answer_refused(step, request, PSD_NOMEM, 0, "no memory");
         return false;
     }
+    held->why = why;
+    ps_count_add(&step->counts->held[why], 1);
     count_held(step, self, request, true);
     ps_partition_wake(step, self, held->tell_ms);
     note_held(step, self, request);
@@ -107,6 +111,8 @@ bool ps_partition_hold(ps_step_t *step, ps_partition_t *self, const ps_request_t
 void ps_partition_let_go(ps_step_t *step, ps_partition_t *self, ps_held_t *held)
 {
     count_held(step, self, &held->is, false);
+    ps_histogram_add(&step->counts->held_for[held->why],
+                     (step->now_ms - held->since_ms) * NS_PER_MS);
     ps_held_remove(&self->held, &held);
 }
 

@@ -69,6 +69,14 @@ static bool refuse(ps_step_t *step, ps_partition_t *self, const ps_request_t *re
     return true;
 }
 
+static void count_pull(ps_step_t *step, ps_partition_t *self, uint64_t n_rows)
+{
+    self->pulls++;
+    self->rows_pulled += n_rows;
+    ps_count_add(step->counts->pulls, 1);
+    ps_count_add(step->counts->rows_pulled, n_rows);
+}
+
 static bool take_push(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
 {
     ps_record_t record = record_of(request, PS_RECORD_PUSH);
@@ -80,10 +88,11 @@ static bool take_push(ps_step_t *step, ps_partition_t *self, const ps_request_t 
     if (!ps_replicas_record(step, self, &record, request->payload)) {
         return false;
     }
+    ps_count_add(step->counts->pushes, 1);
+    ps_count_add(step->counts->rows_pushed, request->slice.n_rows);
     n_before = step->outbox->n_effects;
     if (request->pull) {
-        self->pulls++;
-        self->rows_pulled += ps_answer_values(step, self, request);
+        count_pull(step, self, ps_answer_values(step, self, request));
     } else {
         ps_answer_ack(step, request);
     }
@@ -183,8 +192,7 @@ void ps_partition_serve(ps_step_t *step, ps_partition_t *self, const ps_request_
         return;
     }
     n_rows = ps_answer_values(step, self, request);
-    self->pulls++;
-    self->rows_pulled += n_rows;
+    count_pull(step, self, n_rows);
     PS_NOTE_TRACE(step, (&(ps_note_t){.kind = PS_NOTE_SERVED,
                                       .table = self->table,
                                       .partition = self->number,

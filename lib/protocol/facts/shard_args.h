@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "base/bytes.h"
+#include "protocol/facts/counts.h"
 
 typedef struct ps_shard_args {
     ps_id_t cluster;
@@ -53,6 +54,7 @@ typedef struct ps_shard_args {
     uint64_t copy_bytes_per_s;      /* of rows that the node sends to new copies; 0: no limit */
     uint64_t busy_copy_bytes_per_s; /* the same while clients use the sending or the receiving
                                        shard; 0: the limit above */
+    ps_shard_counts_t *counts;      /* borrowed; where it counts; NULL: in memory of its own */
 } ps_shard_args_t;
 
 #endif

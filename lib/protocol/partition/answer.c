@@ -39,6 +39,14 @@ static ps_effect_t *answer(ps_step_t *step, const ps_request_t *request, ps_kind
     .request = (from)->request, .table = (from)->table, .partition = (from)->partition, \
     .epoch = (from)->epoch, .seq = (from)->seq
 
+static void count_refusal(ps_step_t *step, psd_status_t status)
+{
+    step->refused++;
+    if ((size_t)status < PS_DIM_CODE) {
+        ps_count_add(&step->counts->refusals[status], 1);
+    }
+}
+
 static void set_text(char (*to)[PS_TEXT_MAX + 1], const char *text)
 {
     (void)snprintf(*to, sizeof *to, "%.*s", PS_TEXT_MAX, text);
@@ -50,7 +58,7 @@ void ps_answer_refused(ps_step_t *step, const ps_request_t *request, psd_status_
     ps_effect_t *effect = NULL;
     ps_msg_refused_t *refused = NULL;
 
-    step->refused++;
+    count_refusal(step, status);
     PS_NOTE_TRACE(step, (&(ps_note_t){.kind = status == PSD_GAP ? PS_NOTE_GAP : PS_NOTE_REFUSED,
                                       .table = request->table,
                                       .partition = request->partition,
@@ -80,6 +88,7 @@ void ps_answer_parked(ps_step_t *step, const ps_request_t *request, const char *
 {
     ps_effect_t *effect = answer(step, request, PS_KIND_PARKED);
 
+    ps_count_add(step->counts->parked, 1);
     if (effect != NULL) {
         effect->message.parked = (ps_msg_parked_t){ADDRESS_OF(request)};
         set_text(&effect->message.parked.text, text);
@@ -190,6 +199,7 @@ void ps_answer_moved(ps_step_t *step, const ps_request_t *request, const ps_loca
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
     ps_effect_t *effect = NULL;
 
+    ps_count_add(step->counts->moved, 1);
     for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
         if (!ps_route_encode(&table->routes[i], &bytes)) {
             return;
@@ -214,7 +224,7 @@ void ps_answer_refused_conn(ps_step_t *step, uint64_t conn, psd_status_t status,
 {
     ps_effect_t *effect = ps_outbox_add(step->outbox, PS_EFFECT_SEND);
 
-    step->refused++;
+    count_refusal(step, status);
     if (effect != NULL) {
         effect->to = conn;
         effect->message.kind = PS_KIND_REFUSED;
@@ -228,7 +238,7 @@ void ps_answer_no_session(ps_step_t *step, uint64_t conn, const ps_message_t *me
     ps_effect_t *effect = ps_outbox_add(step->outbox, PS_EFFECT_SEND);
     ps_request_t request;
 
-    step->refused++;
+    count_refusal(step, PSD_NO_SESSION);
     if (effect != NULL) {
         ps_request_read(message, &request);
         effect->to = conn;

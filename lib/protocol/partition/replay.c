@@ -83,6 +83,7 @@ bool ps_partition_close_clocks(ps_step_t *step, ps_partition_t *self, ps_job_pla
         return false;
     }
     if (place->applied < closed || n > 0) {
+        ps_count_add(step->counts->clocks_closed, closed - place->applied);
         PS_NOTE_TRACE(step, (&(ps_note_t){.kind = PS_NOTE_CLOSED,
                                           .table = self->table,
                                           .partition = self->number,

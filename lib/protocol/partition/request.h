@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "wire/messages/row_op.h"
 #include "protocol/partition/peer.h"
+#include "protocol/facts/counts.h"
 #include "protocol/facts/sending.h"
 #include "wire/messages/message.h"
 
@@ -81,7 +82,8 @@ static inline uint64_t ps_request_finishes(const ps_request_t *self)
 typedef struct ps_held {
     ps_request_t is; /* holds the payload */
     uint64_t since_ms;
-    uint64_t tell_ms; /* when to answer that it waits; UINT64_MAX never */
+    ps_held_for_t why; /* it was held first */
+    uint64_t tell_ms;  /* when to answer that it waits; UINT64_MAX never */
     struct ps_held *previous;
     struct ps_held *next;
     struct ps_held *previous_own; /* of the session; the first one's is the

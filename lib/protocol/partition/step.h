@@ -26,6 +26,7 @@ typedef struct ps_step {
     ps_map_t jobs;                /* id -> ps_job_t, owned */
     struct ps_shard_links *links; /* to and from shards with copies; borrowed */
     ps_coder_t *coder;            /* owned; NULL until a filter is used */
+    ps_shard_counts_t *counts;    /* borrowed */
     /* the current step */
     uint64_t now_ms;
     ps_outbox_t *outbox;

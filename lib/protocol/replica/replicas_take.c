@@ -86,6 +86,7 @@ static ps_appended_status_t take_next(ps_step_t *step, ps_partition_t *partition
     if (!ps_partition_replay_noted(step, partition, record, payload)) {
         return PS_APPENDED_NOMEM;
     }
+    ps_count_add(step->counts->records_taken, 1);
     if (record->kind == PS_RECORD_AHEAD) { /* of no use to any other copy */
         ps_tail_pass(&self->tail, record->lsn, record->epoch);
     } else {

@@ -44,6 +44,7 @@ psd_status_t ps_shard_new(const ps_shard_args_t *args, ps_shard_t **ret_shard, p
     set_default_u64(&self->step.args.log_queue_bytes, LOG_QUEUE_BYTES);
     self->step.deadline_ms = UINT64_MAX;
     self->step.links = &self->links;
+    self->step.counts = args->counts == NULL ? &self->own : args->counts;
     *ret_shard = self;
     return PSD_OK;
 }
@@ -144,12 +145,14 @@ static psd_status_t step_hello(ps_shard_t *self, const ps_event_t *event)
                             self->step.now_ms, self->step.args.sessions_max, why);
     }
     if (rc != PSD_OK) {
+        ps_count_add(self->step.counts->sessions_refused, 1);
         ps_answer_refused_conn(&self->step, conn, rc, psd_error_text(why));
         ps_note(
             &self->step,
             &(ps_note_t){.kind = PS_NOTE_HELLO_REFUSED, .a = hello->session, .b = (uint64_t)rc});
         return PSD_OK;
     }
+    ps_count_add(self->step.counts->sessions, 1);
     ps_answer_welcome(&self->step, conn, filters);
     PS_NOTE_TRACE(&self->step,
                   (&(ps_note_t){.kind = PS_NOTE_HELLO, .a = hello->session, .b = conn}));
@@ -183,10 +186,24 @@ void ps_shard_request(ps_shard_t *self, const ps_request_t *request)
     }
 }
 
-static bool is_request(ps_kind_t kind)
+bool ps_shard_counts_as(ps_kind_t kind, ps_counted_t *ret_counted)
 {
-    return kind == PS_KIND_PUSH || kind == PS_KIND_PULL || kind == PS_KIND_MARK ||
-           kind == PS_KIND_PROBE;
+    switch ((int)kind) {
+    case PS_KIND_PUSH:
+        *ret_counted = PS_COUNTED_PUSH;
+        return true;
+    case PS_KIND_PULL:
+        *ret_counted = PS_COUNTED_PULL;
+        return true;
+    case PS_KIND_MARK:
+        *ret_counted = PS_COUNTED_MARK;
+        return true;
+    case PS_KIND_PROBE:
+        *ret_counted = PS_COUNTED_PROBE;
+        return true;
+    default:
+        return false;
+    }
 }
 
 static psd_status_t visit_forget_rooms(ps_shard_t *self, ps_partition_t *partition, const void *arg,
@@ -258,6 +275,7 @@ static void retire_ended(ps_shard_t *self)
 static psd_status_t step_message(ps_shard_t *self, const ps_event_t *event)
 {
     ps_peer_t *peer = ps_peers_at(&self->step.peers, event->conn);
+    ps_counted_t counted = PS_COUNTED_PUSH;
     ps_request_t request;
 
     if (peer == NULL && ps_shard_is_of_peer(event)) {
@@ -271,7 +289,7 @@ static psd_status_t step_message(ps_shard_t *self, const ps_event_t *event)
         step_bye(self, peer, event->conn);
         return PSD_OK;
     }
-    if (!is_request(event->message->kind)) {
+    if (!ps_shard_counts_as(event->message->kind, &counted)) {
         char text[64];
 
         (void)snprintf(text, sizeof text, "%s is not for a shard",
@@ -279,6 +297,7 @@ static psd_status_t step_message(ps_shard_t *self, const ps_event_t *event)
         ps_answer_refused_conn(&self->step, event->conn, PSD_PROTO, text);
         return PSD_OK;
     }
+    ps_count_add(&self->step.counts->requests[counted], 1);
     if (peer == NULL) {
         ps_answer_no_session(&self->step, event->conn, event->message);
         return PSD_OK;

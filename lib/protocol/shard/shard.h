@@ -113,6 +113,8 @@ void ps_shard_destroy(ps_shard_t **self_p);
  */
 PSD_MUST_CHECK psd_status_t ps_shard_step(ps_shard_t *self, const ps_event_t *event,
                                           ps_outbox_t *outbox, psd_error_t *err);
+/* The kind of request that the message counts as; false: it is none. */
+PSD_MUST_CHECK bool ps_shard_counts_as(ps_kind_t kind, ps_counted_t *ret_counted);
 /* The request number of the message, and its epoch; 0: a message that values do
  * not answer. */
 uint64_t ps_request_for_values(const ps_message_t *message, uint64_t *ret_epoch);
@@ -128,6 +130,35 @@ uint64_t ps_shard_tail_bytes(const ps_shard_t *self);
 bool ps_shard_gives_rows(const ps_shard_t *self, uint64_t now_ms);
 /* When the shard's next TICK is due; UINT64_MAX for never. */
 uint64_t ps_shard_deadline(const ps_shard_t *self);
+
+/* What the shard has, for /metrics: one look at all of it. */
+typedef struct ps_looked_table {
+    uint32_t table;
+    ps_table_counts_t counts;
+} ps_looked_table_t;
+
+typedef struct ps_looked_worker {
+    uint32_t job;
+    uint32_t worker;
+    bool is_here; /* some partition here knows its clock */
+    ps_worker_counts_t counts;
+} ps_looked_worker_t;
+
+typedef struct ps_shard_look {
+    ps_looked_table_t *tables; /* owned */
+    size_t n_tables;
+    size_t tables_capacity;
+    ps_looked_worker_t *workers; /* owned; live ones, by job, then ascending by rank */
+    size_t n_workers;
+    size_t workers_capacity;
+} ps_shard_look_t;
+
+/* Sets the gauges of its counts, and fills the look, whose memory it uses again.
+ * Errors: PSD_NOMEM; the look is then not whole. */
+PSD_MUST_CHECK psd_status_t ps_shard_look(ps_shard_t *self, uint64_t now_ms, ps_shard_look_t *look,
+                                          psd_error_t *err);
+/* Takes NULL, nulls *look_p. */
+void ps_shard_look_destroy(ps_shard_look_t **look_p);
 
 /* Information for the operator; all borrowed until the next step. */
 void ps_shard_info(const ps_shard_t *self, ps_shard_info_t *ret_info);

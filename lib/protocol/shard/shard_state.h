@@ -40,6 +40,7 @@ typedef struct ps_snapshots {
 
 struct ps_shard {
     ps_step_t step;         /* the step passed to its partitions */
+    ps_shard_counts_t own;  /* counted, when its arguments name no other place */
     ps_shard_links_t links; /* to and from shards with copies */
     ps_session_set_t ended; /* sessions that have sent BYE here; the lowest are forgotten when there
                                are too many */
