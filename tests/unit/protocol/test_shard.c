@@ -250,7 +250,7 @@ Test(shard, refuses_a_mark_of_no_worker_and_a_job_that_it_was_not_told_of_yet)
 /* A node that was restarted knows no job; those of before it are gone. */
 Test(shard, refuses_a_job_that_is_gone_also_when_it_knows_none)
 {
-    ps_message_t message = push_message(2);
+    ps_message_t message = push_message(1);
 
     message.push.job = 8;
     bench.told_job = 8;
