@@ -13,9 +13,12 @@
  * meanwhile: it may say that it does not lead, or what is so, and not that there
  * is no such table.
  *
+ * With cut=1 each node has a network of its own, and the leader is cut off from all others,
+ * both ways and one way in turn (cuts.h): it acknowledges nothing alone.
+ *
  * fault_registry KEY=VALUE…: members (3, 5), nodes (members or more), kills,
- * stop (1: freezes), limit_ms (the longest that may be; 0: any), logs (1: those
- * of the nodes are printed).
+ * stop (1: freezes), cut (1: cuts), limit_ms (the longest that may be; 0: any), logs (1:
+ * those of the nodes are printed). 77: this machine does not allow such networks.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -25,6 +28,7 @@
 #include <time.h>
 
 #include "churn.h"
+#include "cuts.h"
 #include "same_rows.h"
 #include "support/check.h"
 #include "support/cluster.h"
@@ -42,6 +46,7 @@ typedef struct plan {
     unsigned nodes;
     unsigned kills;
     unsigned stop;
+    unsigned cut;
     unsigned limit_ms;
     unsigned logs;
 } plan_t;
@@ -63,6 +68,7 @@ typedef struct test {
     psd_error_t *err;
     uint64_t took_ms[KILLS_MAX];
     unsigned n_rounds;
+    cut_t cuts[CUTS_MAX];
     unsigned n_stale; /* answers of a leader that was frozen */
     unsigned n_asked;
 } test_t;
@@ -212,6 +218,16 @@ static bool freeze_leader(test_t *test, const view_t *view)
     return good;
 }
 
+static bool cut_leader(test_t *test, const view_t *view)
+{
+    cut_t *cut = &test->cuts[test->n_rounds];
+    uint64_t since_ms = now_ms();
+    bool good = cut_begin(cut, &test->cluster, view->leader, test->n_rounds);
+
+    good = good && change(test, since_ms);
+    return cut_end(cut, &test->cluster) && good;
+}
+
 static double load_average(void)
 {
     double load = 0;
@@ -224,7 +240,9 @@ static bool play(test_t *test)
     view_t view;
 
     CHECK(wait_whole(test, &view));
-    CHECK(test->plan.stop != 0 ? freeze_leader(test, &view) : kill_some(test, &view));
+    CHECK(test->plan.cut != 0    ? cut_leader(test, &view)
+          : test->plan.stop != 0 ? freeze_leader(test, &view)
+                                 : kill_some(test, &view));
     (void)fprintf(stderr, "round %u: n%u, next change after %" PRIu64 " ms, load %.1f\n",
                   test->n_rounds, view.leader, test->took_ms[test->n_rounds], load_average());
     test->n_rounds++;
@@ -331,6 +349,8 @@ static bool check_changes(test_t *test)
         (void)snprintf(name, sizeof name, "k%u", i);
         CHECK_OK(psd_table_open(test->client, name, &table, test->err), test->err);
         psd_table_close(&table);
+        CHECK(test->plan.cut == 0 ||
+              cut_check(&test->cuts[i], &test->cluster, test->client, test->err));
     }
     return churn_check(&test->churn);
 }
@@ -354,8 +374,11 @@ static bool print(test_t *test)
     qsort(test->took_ms, n, sizeof *test->took_ms, compare);
     (void)printf("%s to the next acknowledged change: %u rounds, p50 %" PRIu64 " ms, p95 %" PRIu64
                  " ms, longest %" PRIu64 " ms, load %.1f\n",
-                 test->plan.stop != 0 ? "freeze" : "kill", n, test->took_ms[n / 2],
-                 test->took_ms[(n * 95 + 99) / 100 - 1], test->took_ms[n - 1], load_average());
+                 test->plan.cut != 0    ? "cut"
+                 : test->plan.stop != 0 ? "freeze"
+                                        : "kill",
+                 n, test->took_ms[n / 2], test->took_ms[(n * 95 + 99) / 100 - 1],
+                 test->took_ms[n - 1], load_average());
     if (test->plan.stop != 0) {
         (void)printf("%u answers of leaders that were frozen, %u stale\n", test->n_asked,
                      test->n_stale);
@@ -365,8 +388,9 @@ static bool print(test_t *test)
 
 static bool start(test_t *test)
 {
-    const cluster_args_t args = {
-        .n_nodes = test->plan.nodes, .net = CLUSTER_DIRECT, .config = test->config};
+    const cluster_args_t args = {.n_nodes = test->plan.nodes,
+                                 .net = test->plan.cut != 0 ? CLUSTER_NETNS : CLUSTER_DIRECT,
+                                 .config = test->config};
     view_t view;
 
     (void)snprintf(test->config, sizeof test->config,
@@ -415,9 +439,13 @@ static bool read_one(plan_t *plan, const char *text)
         unsigned min;
         unsigned max;
     } keys[] = {
-        {"members=", &plan->members, 3, 5},         {"nodes=", &plan->nodes, 3, CLUSTER_NODES_MAX},
-        {"kills=", &plan->kills, 1, KILLS_MAX},     {"stop=", &plan->stop, 0, 1},
-        {"limit_ms=", &plan->limit_ms, 0, 1000000}, {"logs=", &plan->logs, 0, 1},
+        {"members=", &plan->members, 3, 5},
+        {"nodes=", &plan->nodes, 3, CLUSTER_NODES_MAX},
+        {"kills=", &plan->kills, 1, KILLS_MAX},
+        {"stop=", &plan->stop, 0, 1},
+        {"cut=", &plan->cut, 0, 1},
+        {"limit_ms=", &plan->limit_ms, 0, 1000000},
+        {"logs=", &plan->logs, 0, 1},
     };
 
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
@@ -447,6 +475,9 @@ int main(int argc, char **argv)
     }
     if (test.plan.nodes == 0) {
         test.plan.nodes = test.plan.members + 1;
+    }
+    if (test.plan.cut != 0 && (test.plan.kills > CUTS_MAX || !cluster_can(CLUSTER_NETNS))) {
+        return 77;
     }
     return run(&test) ? 0 : 1;
 }
