@@ -21,7 +21,7 @@ _pscli() {
     done
     case $noun in
     "") words=" cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help version" ;;
-    cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore registry rebuild" ;;
+    cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore settings get set unset registry rebuild" ;;
     node) [ -z "$verb" ] && words=" list inspect drain remove promote demote" ;;
     table) [ -z "$verb" ] && words=" create list inspect drop ack export import" ;;
     checkpoint) [ -z "$verb" ] && words=" create list inspect verify restore resume drop" ;;
@@ -62,6 +62,14 @@ _pscli() {
         flags+=" --from --data-dir"
         case $previous in
         esac
+        ;;
+    "cluster settings")
+        ;;
+    "cluster get")
+        ;;
+    "cluster set")
+        ;;
+    "cluster unset")
         ;;
     "cluster registry list")
         ;;

@@ -14,7 +14,7 @@ _pscli() {
     flags=( --endpoint --context --output --timeout --wait --watch --yes --dry-run --quiet --verbose --big-as-text --no-color --help --version)
     case $noun in
     '') words_=( cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help version) ;;
-    cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore registry rebuild) ;;
+    cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore settings get set unset registry rebuild) ;;
     node) [[ -z $verb ]] && words_=( list inspect drain remove promote demote) ;;
     table) [[ -z $verb ]] && words_=( create list inspect drop ack export import) ;;
     checkpoint) [[ -z $verb ]] && words_=( create list inspect verify restore resume drop) ;;
@@ -41,6 +41,10 @@ _pscli() {
     'cluster repair') flags+=() ;;
     'cluster backup') flags+=( --to) ;;
     'cluster restore') flags+=( --from --data-dir) ;;
+    'cluster settings') flags+=() ;;
+    'cluster get') flags+=() ;;
+    'cluster set') flags+=() ;;
+    'cluster unset') flags+=() ;;
     'cluster registry list') flags+=() ;;
     'cluster registry add') flags+=( --standby); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
     'cluster registry remove') flags+=(); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;

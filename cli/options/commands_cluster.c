@@ -48,6 +48,20 @@ static const ps_opt_t RESTORE_OPTIONS[] = {
      .help = "data directory of the registry's node; must have no registry. Required"},
     {.name = NULL}};
 
+static const ps_example_t SETTINGS_EXAMPLES[] = {
+    {"pscli cluster settings", "each value, and where it comes from"},
+    {"pscli cluster settings -o json", "the same for a script, with what the node's file says"},
+    {NULL, NULL}};
+static const ps_example_t GET_EXAMPLES[] = {
+    {"pscli cluster get cluster.repair_after", "the value alone"}, {NULL, NULL}};
+static const ps_example_t SET_EXAMPLES[] = {
+    {"pscli cluster set cluster.repair_after 120000", "a node that is away for two minutes"},
+    {"pscli cluster set copies.even_out false", "no copy moves to even out nodes"},
+    {NULL, NULL}};
+static const ps_example_t UNSET_EXAMPLES[] = {
+    {"pscli cluster unset cluster.repair_after", "what the file of the leading node says counts"},
+    {NULL, NULL}};
+
 static const ps_example_t REGISTRY_LIST_EXAMPLES[] = {
     {"pscli cluster registry list", "which nodes have the registry, and who leads"},
     {"pscli cluster registry list -o json", "the same for a script; .stale: no leader said it"},
@@ -221,6 +235,46 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .examples = RESTORE_EXAMPLES,
      .options = RESTORE_OPTIONS,
      .run = ps_cmd_cluster_restore},
+    {.noun = "cluster",
+     .verb = "settings",
+     .arguments = "",
+     .summary = "list the settings that the cluster can have as a whole",
+     .details = "ORIGIN is \"cluster\" for what was set here, else the place that the node that "
+                "leads the registry has the value from. -o wide shows what its file says.",
+     .examples = SETTINGS_EXAMPLES,
+     .flags = PS_CMD_WATCH,
+     .run = ps_cmd_cluster_settings},
+    {.noun = "cluster",
+     .verb = "get",
+     .arguments = "KEY",
+     .min_args = 1,
+     .max_args = 1,
+     .summary = "show one setting of the cluster",
+     .details = "",
+     .examples = GET_EXAMPLES,
+     .run = ps_cmd_cluster_get},
+    {.noun = "cluster",
+     .verb = "set",
+     .arguments = "KEY VALUE",
+     .min_args = 2,
+     .max_args = 2,
+     .summary = "set a setting of the cluster, while it runs",
+     .details = "The value is part of the registry, and counts on every node that leads it, also "
+                "after a restart, in place of what the nodes' files say. Values are checked as "
+                "those of a file; they count at once, workers.heartbeat_ms for clients that "
+                "connect from then on. Refused while a node that has a part of the registry runs "
+                "an older psd.",
+     .examples = SET_EXAMPLES,
+     .run = ps_cmd_cluster_set},
+    {.noun = "cluster",
+     .verb = "unset",
+     .arguments = "KEY",
+     .min_args = 1,
+     .max_args = 1,
+     .summary = "leave a setting to the nodes' files again",
+     .details = "",
+     .examples = UNSET_EXAMPLES,
+     .run = ps_cmd_cluster_unset},
     {.noun = "cluster",
      .verb = "registry list",
      .arguments = "",

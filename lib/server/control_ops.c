@@ -51,6 +51,8 @@ const ps_control_row_t ps_control_ops[] = {
     {"cluster_repair", ps_control_cluster_repair, false, false, PS_ASK_INSPECT},
     {"registry_list", ps_control_registry_list, true, false, PS_ASK_NONE},
     {"registry_set", ps_control_registry_set, false, true, PS_ASK_NONE},
+    {"settings", ps_control_settings, false, false, PS_ASK_NONE},
+    {"setting_set", ps_control_setting_set, false, true, PS_ASK_NONE},
     {"registry_transfer", ps_control_registry_transfer, false, true, PS_ASK_NONE},
     {"node_join", ps_control_node_join, true, false, PS_ASK_NONE},
     {"node_announce", ps_control_node_old, true, false, PS_ASK_NONE},

@@ -15,6 +15,7 @@ psd_status_t ps_server_open_replica(ps_server_t *self, psd_error_t *err)
         .default_partitions = (uint32_t)config->tables.default_partitions,
         .lost_after_ms = config->workers.lost_after_ms,
         .join_within_ms = config->workers.join_within_ms,
+        .heartbeat_ms = config->workers.heartbeat_ms,
         /* The control port refuses above limits.tables, which can change. */
         .tables_max = (uint32_t)ps_config_key(PS_KEY_limits_tables)->max,
         .jobs_max = (uint32_t)config->limits.jobs,

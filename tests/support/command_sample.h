@@ -209,6 +209,13 @@ static inline ps_command_t command_sample(ps_command_kind_t kind)
         command.number = 3;
         command.member = UINT64_C(0x7000000000000009);
         break;
+    case PS_COMMAND_SETTING:
+        command.setting = (ps_setting_t){.id = PS_SETTING_LOST_AFTER, .value = 4711};
+        command.is_set = true;
+        break;
+    case PS_COMMAND_MACHINE:
+        command.number = 2;
+        break;
     case PS_COMMAND_SESSIONS:
     case PS_COMMAND_DROP:
     case PS_COMMAND_NOTE:

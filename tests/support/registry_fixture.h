@@ -246,6 +246,12 @@ static inline char *fixture_dump(const ps_registry_t *self)
         &text, "cluster %s %s lineage %s machine %u epoch %" PRIu64 " last table %u job %u\n",
         cluster == NULL ? "-" : cluster, uuid_text, lineage, self->cluster.sm_version,
         ps_registry_epoch(self), self->cluster.last_table, self->cluster.last_job);
+    for (int id = 1; id < PS_SETTING_END; id++) {
+        ok = ok && (!ps_registry_is_set(self, (ps_setting_id_t)id) ||
+                    ps_buffer_print(&text, "setting %s is %" PRIu64 "\n",
+                                    ps_setting_key((ps_setting_id_t)id),
+                                    ps_registry_setting(self, (ps_setting_id_t)id)));
+    }
     for (size_t i = 0; i < ps_registry_n_nodes(self); i++) {
         const ps_node_t *node = ps_registry_node_at(self, i);
 

@@ -236,6 +236,13 @@ psd_status_t ps_overseer_beat(ps_overseer_t *self, uint64_t incarnation, uint64_
     return rc;
 }
 
+static uint64_t suspect_after(const ps_overseer_t *self)
+{
+    return ps_registry_is_set(self->is.registry, PS_SETTING_SUSPECT_AFTER)
+               ? ps_registry_setting(self->is.registry, PS_SETTING_SUSPECT_AFTER)
+               : self->is.suspect_after_ms;
+}
+
 /* As the registry sees the node; one that it does not have any more is down. */
 static void look_at(ps_overseer_t *self, ps_overseen_t *node, uint64_t now_ms)
 {
@@ -244,7 +251,7 @@ static void look_at(ps_overseer_t *self, ps_overseen_t *node, uint64_t now_ms)
         known == NULL || now_ms < known->last_seen_ms ? 0 : now_ms - known->last_seen_ms;
     ps_health_t state = PS_HEALTH_UP;
 
-    if (known == NULL || silent_ms >= PS_OVERSEER_DOWN_FACTOR * self->is.suspect_after_ms) {
+    if (known == NULL || silent_ms >= PS_OVERSEER_DOWN_FACTOR * suspect_after(self)) {
         state = PS_HEALTH_DOWN;
     } else if (known->suspect) {
         state = PS_HEALTH_SUSPECT;
@@ -279,7 +286,7 @@ uint64_t ps_overseer_deadline(const ps_overseer_t *self)
 {
     bool waits = self->n_nodes > 1 || self->n_questions > 0 ||
                  (self->n_nodes == 1 && (self->nodes[0].n_tells > 0 || self->nodes[0].stale));
-    uint64_t every_ms = self->is.suspect_after_ms / TICKS;
+    uint64_t every_ms = suspect_after(self) / TICKS;
 
     if (ps_overseer_is_in_haste(self) && every_ms > HASTE_MS) {
         every_ms = HASTE_MS;

@@ -6,6 +6,7 @@
 #include "protocol/registry/field.h"
 #include "protocol/registry/registry_fields.def"
 
+#define OLD_VERSION 2              /* of kinds before SETTING */
 #define MAGIC UINT32_C(0x6d437370) /* "psCm" in memory order */
 
 static const ps_field_t shard_fields[] = {PS_SHARD_FIELDS(PS_FIELD_ROW, ps_route_t, )};
@@ -80,9 +81,14 @@ const char *ps_command_event(ps_command_kind_t kind)
     return commands[row_of(kind)].event;
 }
 
+static uint16_t version_of(ps_command_kind_t kind)
+{
+    return kind >= PS_COMMAND_SETTING ? PS_COMMAND_VERSION : OLD_VERSION;
+}
+
 bool ps_command_encode(const ps_command_t *self, ps_buffer_t *buffer)
 {
-    return ps_buffer_u32(buffer, MAGIC) && ps_buffer_u16(buffer, PS_COMMAND_VERSION) &&
+    return ps_buffer_u32(buffer, MAGIC) && ps_buffer_u16(buffer, version_of(self->kind)) &&
            ps_buffer_u8(buffer, (uint8_t)self->kind) && ps_buffer_u8(buffer, 0) &&
            ps_shape_encode(&head_shape, self, buffer) &&
            ps_shape_encode(&commands[row_of(self->kind)].shape, self, buffer);
@@ -98,11 +104,12 @@ static psd_status_t decode_head(ps_cursor_t *cursor, ps_command_t *command, psd_
     if (cursor->failed || magic != MAGIC) {
         return psd_error_set(err, PSD_PROTO, "it begins with other bytes");
     }
-    if (version != PS_COMMAND_VERSION) {
-        return psd_error_set(err, PSD_VERSION, "version is %u; this psd knows %d", version,
-                             PS_COMMAND_VERSION);
+    if (version < OLD_VERSION || version > PS_COMMAND_VERSION) {
+        return psd_error_set(err, PSD_VERSION, "version is %u; this psd knows %d..%d", version,
+                             OLD_VERSION, PS_COMMAND_VERSION);
     }
-    if (row_of((ps_command_kind_t)kind) == 0 || zero != 0) {
+    if (row_of((ps_command_kind_t)kind) == 0 || zero != 0 ||
+        version != version_of((ps_command_kind_t)kind)) {
         return psd_error_set(err, PSD_PROTO, "kind is %u, %u", kind, zero);
     }
     command->kind = (ps_command_kind_t)kind;

@@ -13,7 +13,9 @@
 
 #include "protocol/registry/registry.h"
 
-#define PS_COMMAND_VERSION 2
+/* The newest; a kind keeps the version with which it came, so that a psd that knows no newer
+ * kinds reads the others. */
+#define PS_COMMAND_VERSION 3
 
 /* "node", … in the history; "?" when it is not a kind. */
 const char *ps_command_name(ps_command_kind_t kind);

@@ -22,6 +22,7 @@ static ps_registry_args_t with_defaults(const ps_registry_args_t *args)
     full.lease_ms = full.lease_ms == 0 ? 300 : full.lease_ms;
     full.catch_up_after_ms = full.catch_up_after_ms == 0 ? 600000 : full.catch_up_after_ms;
     full.catching_up_max = full.catching_up_max == 0 ? 1 : full.catching_up_max;
+    full.heartbeat_ms = full.heartbeat_ms == 0 ? 1000 : full.heartbeat_ms;
     full.moves_max = full.moves_max == 0 ? 4 : full.moves_max;
     full.uneven_max = full.uneven_max == 0 ? 1 : full.uneven_max;
     return full;
@@ -49,7 +50,8 @@ psd_status_t ps_registry_new(const ps_registry_args_t *args, ps_registry_t **ret
         ps_registry_destroy(&self);
         return psd_error_set(err, PSD_NOMEM, "no memory for the registry");
     }
-    self->args = with_defaults(args);
+    self->own = with_defaults(args);
+    self->args = self->own;
     self->next_session = 1;
     self->dirty = true;
     self->rebalancing = !args->rebalance_on_request;

@@ -40,7 +40,8 @@
 #define PS_NODE_SHARDS_MAX 1024
 #define PS_JOBS_ENDED_MAX 256 /* ended jobs that are kept */
 #define PS_OUTCOMES_KEPT 4096 /* of requests, for their repetitions */
-#define PS_SM_VERSION 1       /* what this psd applies; the state has what the cluster agreed on */
+#define PS_SM_VERSION 2       /* what this psd applies; the state has what the cluster agreed on */
+#define PS_SETTINGS_MAX 32
 
 typedef struct ps_registry ps_registry_t;
 
@@ -143,6 +144,16 @@ typedef struct ps_change {
 typedef enum ps_command_kind { PS_COMMAND_MAP(PS_COMMAND_ENUM) } ps_command_kind_t;
 #undef PS_COMMAND_ENUM
 
+/* What the cluster can set; registry_fields.def has the list. */
+#define PS_SETTING_ENUM(NAME, number, key) PS_SETTING_##NAME = number,
+typedef enum ps_setting_id { PS_SETTING_MAP(PS_SETTING_ENUM) PS_SETTING_END } ps_setting_id_t;
+#undef PS_SETTING_ENUM
+
+typedef struct ps_setting {
+    uint32_t id;    /* ps_setting_id_t */
+    uint64_t value; /* as the node's configuration has it; 0, 1: false, true */
+} ps_setting_t;
+
 /* registry_fields.def says which command carries which member. */
 typedef struct ps_command {
     ps_command_kind_t kind;
@@ -156,8 +167,10 @@ typedef struct ps_command {
     char name[PS_NAME_MAX + 1]; /* of the node, table or queue */
     uint64_t number;            /* sessions stored so far; id of a table; ps_node_state_t; term */
     uint64_t member;            /* that leads in the term */
-    ps_node_t node;             /* owned */
-    ps_change_t *changes;       /* owned; ascending by table and partition */
+    ps_setting_t setting;
+    bool is_set;          /* … has that value; false: what nodes' files say counts */
+    ps_node_t node;       /* owned */
+    ps_change_t *changes; /* owned; ascending by table and partition */
     size_t n_changes;
     ps_table_t table;           /* owned */
     ps_job_t job;               /* owned; only the id if the command carries no more */
@@ -190,6 +203,7 @@ typedef struct ps_registry_args {
     uint32_t default_partitions; /* row slices of a table whose request names none */
     uint64_t lost_after_ms;      /* silence after which a worker is lost */
     uint64_t join_within_ms;     /* time for expected workers to join */
+    uint64_t heartbeat_ms;       /* 1000: between two signs of life of a worker */
     uint32_t tables_max;         /* limits refuse new ones, never a load */
     uint32_t jobs_max;           /* jobs that have not ended */
     uint32_t nodes_max;
@@ -305,6 +319,18 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_loss(const ps_registry_t *self, uin
 PSD_MUST_CHECK psd_status_t ps_registry_plan_term(const ps_registry_t *self, uint64_t term,
                                                   uint64_t member, uint64_t unix_ms,
                                                   ps_command_t *ret_command, psd_error_t *err);
+/* Sets one of the cluster's settings, or, value NULL, leaves it to the nodes' files again. Kind 0
+ * when it is so. Errors: PSD_UNSUPPORTED a member of the registry is of a psd that does not
+ * know such commands. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_setting(const ps_registry_t *self, ps_setting_id_t id,
+                                                     const uint64_t *value, const char *shown,
+                                                     uint64_t unix_ms, ps_command_t *ret_command,
+                                                     psd_error_t *err);
+/* All members of the registry know machine version `version`: commands may be of it. Kind 0 when
+ * the cluster has it, or a newer one. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_machine(const ps_registry_t *self, uint32_t version,
+                                                     uint64_t unix_ms, ps_command_t *ret_command,
+                                                     psd_error_t *err);
 /* If fewer than half of n stored sessions are left: a command for n more. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_sessions(const ps_registry_t *self, uint32_t n,
                                                       uint64_t unix_ms, ps_command_t *ret_command,
@@ -411,6 +437,16 @@ uint64_t ps_registry_take_session(ps_registry_t *self);
 /* The highest session that earlier starts may have given out: at a load, and
  * when a known node starts again, all that are stored. */
 uint64_t ps_registry_old_sessions(const ps_registry_t *self);
+
+/* The value that counts: the cluster's, else that of ps_registry_args_t. */
+uint64_t ps_registry_setting(const ps_registry_t *self, ps_setting_id_t id);
+/* The value that would count without the cluster's. */
+uint64_t ps_registry_own_setting(const ps_registry_t *self, ps_setting_id_t id);
+bool ps_registry_is_set(const ps_registry_t *self, ps_setting_id_t id);
+/* "cluster.repair_after"; NULL: there is no such setting. */
+const char *ps_setting_key(ps_setting_id_t id);
+/* The machine version that the cluster agreed on; 0: there is no cluster. */
+uint32_t ps_registry_machine(const ps_registry_t *self);
 
 /* Queries. All results are borrowed until the next apply; NULL when there is
  * none. */

@@ -227,6 +227,17 @@ static psd_status_t give_answer(const ps_registry_t *self, const ps_row_sink_t *
                            : put(sink, PS_ROW_ANSWER, outcome, err);
 }
 
+static psd_status_t give_setting(const ps_registry_t *self, const ps_row_sink_t *sink,
+                                 const uint64_t *keys, psd_error_t *err)
+{
+    for (size_t i = 0; i < self->n_settings; i++) {
+        if (self->settings[i].id == keys[0]) {
+            return put(sink, PS_ROW_SETTING, &self->settings[i], err);
+        }
+    }
+    return cut(sink, PS_ROW_SETTING, keys, err);
+}
+
 static psd_status_t give(const ps_registry_t *self, const ps_row_sink_t *sink,
                          const ps_touch_t *touch, psd_error_t *err)
 {
@@ -241,6 +252,8 @@ static psd_status_t give(const ps_registry_t *self, const ps_row_sink_t *sink,
         return give_job(self, sink, touch->keys, err);
     case PS_ROW_ANSWER:
         return give_answer(self, sink, touch->keys, err);
+    case PS_ROW_SETTING:
+        return give_setting(self, sink, touch->keys, err);
     default:
         return give_of_job(self, sink, touch, err);
     }
@@ -315,6 +328,9 @@ psd_status_t ps_registry_all_rows(const ps_registry_t *self, const ps_row_sink_t
 {
     psd_status_t rc = self->has_cluster ? give_cluster(self, sink, err) : PSD_OK;
 
+    for (size_t i = 0; i < self->n_settings && rc == PSD_OK; i++) {
+        rc = put(sink, PS_ROW_SETTING, &self->settings[i], err);
+    }
     for (size_t i = 0; i < self->n_nodes && rc == PSD_OK; i++) {
         const uint64_t keys[4] = {self->nodes[i].id};
 

@@ -64,7 +64,10 @@ static_assert(PS_COPIES_MAX <= 8, "a bit for each copy");
 #define PS_FOUND_MAX 1024 /* a power of two */
 
 struct ps_registry {
-    ps_registry_args_t args;
+    ps_registry_args_t args; /* with the cluster's settings */
+    ps_registry_args_t own;  /* without */
+    ps_setting_t settings[PS_SETTINGS_MAX];
+    size_t n_settings;
     bool has_cluster;     /* PS_COMMAND_CLUSTER was applied */
     ps_cluster_t cluster; /* its epoch is the one below */
     uint64_t epoch;

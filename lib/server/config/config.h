@@ -143,6 +143,14 @@ PSD_MUST_CHECK psd_status_t ps_config_take_env(ps_config_t *self, psd_error_t *e
  * beyond loopback. Errors: PSD_CONFIG. */
 PSD_MUST_CHECK psd_status_t ps_config_check(const ps_config_t *self, psd_error_t *err);
 
+/* Of those, the rules between sizes and times alone. */
+PSD_MUST_CHECK psd_status_t ps_config_check_numbers(const ps_config_t *self, psd_error_t *err);
+
+/* Numbers, sizes and switches: takes all of `from`; one of them. */
+void ps_config_take_numbers(ps_config_t *self, const ps_config_t *from);
+uint64_t ps_config_number(const ps_config_t *self, ps_key_id_t id);
+void ps_config_set_number(ps_config_t *self, ps_key_id_t id, uint64_t value);
+
 /* Takes the values of `from` that may change while psd runs. ret_stuck gets the
  * keys whose new value needs a restart; returns their number. */
 size_t ps_config_take_reloadable(ps_config_t *self, const ps_config_t *from,

@@ -97,6 +97,13 @@ static psd_status_t check_sizes(const ps_config_t *self, psd_error_t *err)
     return check_copies(self, err);
 }
 
+psd_status_t ps_config_check_numbers(const ps_config_t *self, psd_error_t *err)
+{
+    psd_status_t rc = check_sizes(self, err);
+
+    return rc == PSD_OK ? check_registry(self, err) : rc;
+}
+
 static psd_status_t check_endpoints(const ps_config_t *self, psd_error_t *err)
 {
     const ps_text_list_t *list = &self->listen.endpoints;
@@ -181,11 +188,7 @@ psd_status_t ps_config_check(const ps_config_t *self, psd_error_t *err)
                              "STATE_DIRECTORY, XDG_STATE_HOME and HOME is an "
                              "absolute path; set --data-dir");
     }
-    rc = check_sizes(self, err);
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    rc = check_registry(self, err);
+    rc = ps_config_check_numbers(self, err);
     if (rc == PSD_OK) {
         rc = check_endpoints(self, err);
     }
@@ -205,7 +208,7 @@ static bool is_same(const ps_config_t *a, const ps_config_t *b, ps_key_id_t id)
             (of_a.size == 0 || memcmp(of_a.data, of_b.data, of_a.size) == 0));
 }
 
-/* Reloadable keys own nothing, so that their values are copied as they are. */
+/* Of a key that owns nothing, so that its value is copied as it is. */
 static void copy_value(ps_config_t *self, const ps_config_t *from, const ps_key_t *key)
 {
     const char *source = (const char *)from + key->offset;
@@ -231,6 +234,45 @@ static void copy_value(ps_config_t *self, const ps_config_t *from, const ps_key_
     case PS_KEY_KIND_URLS:
     default:
         assert(false); /* a reloadable key that owns memory */
+    }
+}
+
+static bool is_number(const ps_key_t *key)
+{
+    return key->kind == PS_KEY_KIND_UINT || key->kind == PS_KEY_KIND_SIZE ||
+           key->kind == PS_KEY_KIND_BOOL;
+}
+
+void ps_config_take_numbers(ps_config_t *self, const ps_config_t *from)
+{
+    for (int i = 0; i < PS_KEY_COUNT; i++) {
+        const ps_key_t *key = ps_config_key((ps_key_id_t)i);
+
+        if (is_number(key)) {
+            copy_value(self, from, key);
+        }
+    }
+}
+
+uint64_t ps_config_number(const ps_config_t *self, ps_key_id_t id)
+{
+    const ps_key_t *key = ps_config_key(id);
+    const char *at = (const char *)self + key->offset;
+
+    assert(is_number(key));
+    return key->kind == PS_KEY_KIND_BOOL ? (*(const bool *)at ? 1 : 0) : *(const uint64_t *)at;
+}
+
+void ps_config_set_number(ps_config_t *self, ps_key_id_t id, uint64_t value)
+{
+    const ps_key_t *key = ps_config_key(id);
+    char *at = (char *)self + key->offset;
+
+    assert(is_number(key));
+    if (key->kind == PS_KEY_KIND_BOOL) {
+        *(bool *)at = value != 0;
+    } else {
+        memcpy(at, &value, sizeof value);
     }
 }
 

@@ -204,7 +204,8 @@ static psd_status_t explain_running(const ps_control_t *self, const ps_join_t *j
                          " of job %s is running already (last seen %.1f s ago); a worker counts as "
                          "running until it is silent for %.1f s (workers.lost_after_ms)",
                          join->worker, join->job, (double)(ps_now_ms() - seen_ms) / 1000.0,
-                         (double)self->is.config->workers.lost_after_ms / 1000.0);
+                         (double)ps_registry_setting(self->is.registry, PS_SETTING_LOST_AFTER) /
+                             1000.0);
 }
 
 /* An earlier try made it joining, or more: goes on from there, unless that life

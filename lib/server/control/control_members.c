@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which nodes have the registry: steps towards the members that are wanted, one at a
  * time (quorum_care.h). */
+#include <inttypes.h>
 #include <string.h>
 
 #include "server/config/endpoint.h"
@@ -41,6 +42,41 @@ static psd_status_t replicate(ps_control_t *self, psd_error_t *err)
         rc = ps_control_commit(self, &note, PS_LOG_INFO, err);
     }
     return rc;
+}
+
+/* The greatest machine version that all members know; 0: not all of them have said it. */
+static uint32_t known_by_all(ps_control_t *self)
+{
+    ps_quorum_thread_t *thread = ps_replica_thread(self->is.replica);
+    ps_quorum_view_t view;
+    uint32_t least = PS_SM_VERSION;
+
+    if (thread == NULL) {
+        return least;
+    }
+    ps_quorum_thread_look(thread, &view);
+    for (uint32_t i = 0; i < view.members.n; i++) {
+        uint32_t machine = ps_quorum_thread_machine(thread, view.members.at[i].id);
+
+        least = machine < least ? machine : least;
+    }
+    return least;
+}
+
+/* From here on commands may be of a newer kind. */
+static psd_status_t raise_machine(ps_control_t *self, psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    psd_status_t rc = PSD_OK;
+
+    if (ps_registry_machine(self->is.registry) >= PS_SM_VERSION ||
+        (ps_replica_has_begun(self->is.replica) && ps_replica_thread(self->is.replica) == NULL)) {
+        return PSD_OK;
+    }
+    rc = ps_registry_plan_machine(self->is.registry, known_by_all(self), ps_unix_ms(), &command,
+                                  err);
+    return rc == PSD_OK && command.kind != 0 ? ps_control_commit(self, &command, PS_LOG_INFO, err)
+                                             : rc;
 }
 
 /* Enough nodes have been up for a while: the registry gets a log. */
@@ -115,7 +151,9 @@ static void view_member(ps_control_t *self, ps_members_view_t *view, size_t i)
         .leads = sight->leads,
         .is_up = sight->is_up,
         .caught_up = sight->caught_up,
-        .is_lost = !sight->is_self && now_ms >= since_ms + self->is.config->cluster.repair_after,
+        .is_lost =
+            !sight->is_self &&
+            now_ms >= since_ms + ps_registry_setting(self->is.registry, PS_SETTING_REPAIR_AFTER),
         .is_node = node != NULL,
         .is_node_up = node != NULL && is_up(self, node),
         .drains = node != NULL && node->draining};
@@ -250,6 +288,22 @@ static psd_status_t part_from(ps_control_t *self, const ps_care_member_t *member
     return rc;
 }
 
+/* It would stop at the first command of a newer kind. */
+static psd_status_t refuse_old(ps_control_t *self, const char *node, uint32_t machine)
+{
+    ps_tending_t *tending = &self->tending;
+
+    if (strcmp(tending->too_old, node) != 0) {
+        (void)snprintf(tending->too_old, sizeof tending->too_old, "%s", node);
+        ps_log(PS_LOG_WARN, "registry_member_too_old",
+               "node=%s machine=%" PRIu32 " wanted=%" PRIu32
+               " hint=\"it runs an older psd, which does not know all of the registry's commands; "
+               "install this one there\"",
+               node, machine, ps_registry_machine(self->is.registry));
+    }
+    return PSD_OK;
+}
+
 /* An invited member has answered. */
 static psd_status_t add(ps_control_t *self, const ps_members_view_t *view, psd_error_t *err)
 {
@@ -262,6 +316,9 @@ static psd_status_t add(ps_control_t *self, const ps_members_view_t *view, psd_e
     if (node == NULL || ps_id_is_zero(&self->tending.token) ||
         !ps_id_equal(&self->tending.token, &now->token)) {
         return PSD_OK;
+    }
+    if (now->stranger_machine < ps_registry_machine(self->is.registry)) {
+        return refuse_old(self, node->name, now->stranger_machine);
     }
     member = ps_care_member(&view->care, node->name);
     if (member != NULL) {
@@ -316,10 +373,10 @@ static psd_status_t tend(ps_control_t *self, psd_error_t *err)
     ps_tending_t *tending = &self->tending;
     ps_members_view_t view;
     ps_care_step_t step = {.kind = PS_CARE_NONE};
-    psd_status_t rc = PSD_OK;
+    psd_status_t rc = raise_machine(self, err);
 
-    if (ps_replica_thread(self->is.replica) == NULL) {
-        return begin(self, err);
+    if (rc != PSD_OK || ps_replica_thread(self->is.replica) == NULL) {
+        return rc == PSD_OK ? begin(self, err) : rc;
     }
     ps_control_view_members(self, &view);
     hold(self, &view);

@@ -163,7 +163,7 @@ static bool fill_welcome(const ps_control_t *self, ps_doc_t *reply, uint64_t ses
 {
     ps_id_t uuid;
     const char *name = ps_registry_cluster(self->is.registry, &uuid);
-    const ps_config_t *config = self->is.config;
+    const ps_registry_t *registry = self->is.registry;
     ps_doc_t *cluster = ps_doc_add_object(reply, "cluster");
 
     return cluster != NULL && ps_doc_set_text(cluster, "name", name) &&
@@ -171,8 +171,10 @@ static bool fill_welcome(const ps_control_t *self, ps_doc_t *reply, uint64_t ses
            ps_doc_set_u64(reply, "incarnation", self->is.incarnation) &&
            ps_doc_set_u64(reply, "session", session) &&
            ps_doc_set_u64(reply, "epoch", ps_registry_epoch(self->is.registry)) &&
-           ps_doc_set_u64(reply, "heartbeat_ms", config->workers.heartbeat_ms) &&
-           ps_doc_set_u64(reply, "lost_after_ms", config->workers.lost_after_ms) &&
+           ps_doc_set_u64(reply, "heartbeat_ms",
+                          ps_registry_setting(registry, PS_SETTING_HEARTBEAT)) &&
+           ps_doc_set_u64(reply, "lost_after_ms",
+                          ps_registry_setting(registry, PS_SETTING_LOST_AFTER)) &&
            ps_doc_set_text(reply, "version", PSD_RELEASE) && ps_control_add_members(self, reply);
 }
 

@@ -65,6 +65,7 @@ psd_status_t ps_control_start(ps_control_t *self, psd_error_t *err)
                 table->spec.name, table->id, table->spec.name);
         }
     }
+    ps_control_tell_overridden(self, 0);
     ps_control_decide_later(self);
     return PSD_OK;
 }

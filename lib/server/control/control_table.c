@@ -163,7 +163,8 @@ static psd_status_t open_for_job(ps_control_t *self, const ps_doc_t *doc, uint32
 static bool has_nodes_soon(const ps_control_t *self, const ps_table_spec_t *spec)
 {
     const ps_registry_t *registry = self->is.registry;
-    uint64_t patience_ms = PS_OVERSEER_DOWN_FACTOR * self->is.config->cluster.suspect_after;
+    uint64_t patience_ms =
+        PS_OVERSEER_DOWN_FACTOR * ps_registry_setting(registry, PS_SETTING_SUSPECT_AFTER);
     uint64_t now_ms = ps_now_ms();
     uint32_t n = 0;
 

@@ -22,9 +22,10 @@ typedef struct ps_member_peer {
     uint64_t greeted_ms;                /* when that began last */
     uint64_t n_refused;                 /* answers there without the right proof */
     uint64_t life;                      /* of which it said last where it listens */
-    uint64_t hello_ms;                  /* when this one said that last */
-    uint64_t said_ms;                   /* when it last said one; 0: never */
-    uint64_t stray_ms;                  /* since when it is no member; 0: it is one */
+    uint32_t machine;  /* the registry's machine version that it knows; 0: unknown */
+    uint64_t hello_ms; /* when this one said that last */
+    uint64_t said_ms;  /* when it last said one; 0: never */
+    uint64_t stray_ms; /* since when it is no member; 0: it is one */
 } ps_member_peer_t;
 
 /* What the main thread wants of the machine, which it waits for. */
@@ -99,6 +100,8 @@ struct ps_quorum_thread {
     uint64_t incarnation;
 };
 
+/* The machine version that the member of a MEMBER knows; an old psd does not say it. */
+uint32_t ps_quorum_machine_of(const ps_node_message_t *hello);
 void ps_quorum_lock(ps_quorum_thread_t *self);
 void ps_quorum_unlock(ps_quorum_thread_t *self);
 /* Why the log cannot be written; logs it once. */

@@ -67,6 +67,7 @@ static bool make_hello(ps_quorum_thread_t *self, const ps_id_t *token)
     ps_node_message_t hello = ps_quorum_new_message(self, PS_NODE_MEMBER);
 
     hello.serial = self->life;
+    hello.at.index = PS_SM_VERSION;
     hello.token = *token;
     memcpy(hello.node.name, self->node, sizeof hello.node.name);
     memcpy(hello.node.control, self->endpoint, sizeof hello.node.control);
@@ -354,6 +355,7 @@ void ps_quorum_thread_look(ps_quorum_thread_t *self, ps_quorum_view_t *ret_view)
                                    .member = self->member,
                                    .stranger = {.id = self->stranger.member},
                                    .token = self->stranger.token,
+                                   .stranger_machine = ps_quorum_machine_of(&self->stranger),
                                    .wants_database = self->sending.wanted,
                                    .installs = self->installs && !self->installed,
                                    .n_refused = ps_guard_n_refused(self->guard),
@@ -381,6 +383,23 @@ bool ps_quorum_thread_peer(ps_quorum_thread_t *self, uint64_t member,
     }
     ps_quorum_unlock(self);
     return is_there;
+}
+
+uint32_t ps_quorum_machine_of(const ps_node_message_t *hello)
+{
+    return hello->at.index == 0 || hello->at.index > UINT32_MAX ? 1 : (uint32_t)hello->at.index;
+}
+
+uint32_t ps_quorum_thread_machine(ps_quorum_thread_t *self, uint64_t member)
+{
+    const ps_member_peer_t *peer = NULL;
+    uint32_t machine = 0;
+
+    ps_quorum_lock(self);
+    peer = ps_quorum_find_peer(self, member);
+    machine = member == self->member ? PS_SM_VERSION : peer == NULL ? 0 : peer->machine;
+    ps_quorum_unlock(self);
+    return machine;
 }
 
 uint64_t ps_quorum_thread_majority_ms(ps_quorum_thread_t *self)

@@ -89,7 +89,8 @@ typedef struct ps_quorum_view {
     uint64_t member;                    /* this one */
     ps_quorum_member_t stranger;        /* id 0: none. A member that nobody has added yet … */
     ps_id_t token;                      /* … and what it repeats of its invitation */
-    char endpoint[PS_ENDPOINT_MAX + 1]; /* … and where it listens */
+    char endpoint[PS_ENDPOINT_MAX + 1]; /* … and where it listens … */
+    uint32_t stranger_machine;          /* … and the machine version that it knows */
     bool wants_database;                /* ps_quorum_thread_send_database */
     bool installs;                      /* ps_quorum_thread_installing */
     uint64_t n_refused;                 /* greetings and messages without the right proof */
@@ -102,6 +103,9 @@ void ps_quorum_thread_look(ps_quorum_thread_t *self, ps_quorum_view_t *ret_view)
  * none. */
 PSD_MUST_CHECK bool ps_quorum_thread_peer(ps_quorum_thread_t *self, uint64_t member,
                                           ps_quorum_peer_info_t *ret_info, bool *ret_caught_up);
+/* The registry's machine version that the member's psd knows (PS_SM_VERSION), as it said on a
+ * connection on which it proved itself; 0: it has not yet. */
+uint32_t ps_quorum_thread_machine(ps_quorum_thread_t *self, uint64_t member);
 /* When a majority last agreed that this member leads (ps_quorum_heard_majority_ms). */
 uint64_t ps_quorum_thread_majority_ms(ps_quorum_thread_t *self);
 

@@ -227,6 +227,7 @@ static void take_node_message(ps_quorum_thread_t *self, const ps_guard_word_t *w
             return;
         }
         peer->said_ms = ps_now_ms();
+        peer->machine = ps_quorum_machine_of(&message);
         if (strcmp(peer->endpoint, message.node.control) != 0) {
             memcpy(peer->endpoint, message.node.control, sizeof peer->endpoint);
             peer->moved = true;

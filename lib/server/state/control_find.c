@@ -122,8 +122,9 @@ psd_status_t ps_control_check_answered(const ps_control_request_t *request, psd_
 
 uint64_t ps_control_beat_ms(const ps_control_t *self)
 {
-    uint64_t least_ms = self->is.config->workers.heartbeat_ms;
-    uint64_t most_ms = self->is.config->workers.lost_after_ms / BEATS_OF_LIFE;
+    uint64_t least_ms = ps_registry_setting(self->is.registry, PS_SETTING_HEARTBEAT);
+    uint64_t most_ms =
+        ps_registry_setting(self->is.registry, PS_SETTING_LOST_AFTER) / BEATS_OF_LIFE;
     uint64_t ms = ps_registry_n_live(self->is.registry) * UINT64_C(1000) / BEATS_A_SECOND;
 
     ms = ms < most_ms ? ms : most_ms;

@@ -98,6 +98,8 @@ typedef struct ps_tending {
     uint64_t n_failed;                        /* invited in vain */
     char held[PS_HELD_MAX][PS_NAME_MAX + 1];  /* a ring by n_held */
     size_t n_held;                            /* removed or demoted by pscli */
+    char too_old[PS_NAME_MAX + 1];            /* the last node that was refused as a member for
+                                                 its build */
     uint64_t known[PS_QUORUM_MEMBERS_MAX];    /* members … */
     uint64_t since_ms[PS_QUORUM_MEMBERS_MAX]; /* … and when this leader first saw them */
 } ps_tending_t;
@@ -217,6 +219,13 @@ ps_control_op_t ps_control_cluster_status;
 ps_control_op_t ps_control_cluster_events;
 ps_control_op_t ps_control_node_list;
 ps_control_op_t ps_control_node_inspect;
+
+/* control_setting.c */
+ps_control_op_t ps_control_settings;
+ps_control_op_t ps_control_setting_set;
+/* Logs each setting of the cluster that differs from what this node's file says; only: 0, or
+ * the id of the only one. */
+void ps_control_tell_overridden(const ps_control_t *self, uint32_t only);
 
 /* control_registry.c */
 ps_control_op_t ps_control_registry_list;

@@ -210,8 +210,9 @@ static bool add_worker(const why_t *self, const ps_worker_view_t *worker)
 /* It has been silent for longer than one heartbeat interval. */
 static bool is_silent(const why_t *self, const ps_worker_view_t *worker)
 {
-    return worker->seen && self->view->now_ms - worker->seen_ms >
-                               2 * self->control->is.config->workers.heartbeat_ms;
+    return worker->seen &&
+           self->view->now_ms - worker->seen_ms >
+               2 * ps_registry_setting(self->control->is.registry, PS_SETTING_HEARTBEAT);
 }
 
 static bool computes(const ps_worker_view_t *worker)

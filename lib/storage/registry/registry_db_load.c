@@ -49,6 +49,7 @@ typedef union row {
     ps_done_row_t done;
     ps_given_row_t given;
     ps_outcome_t outcome;
+    ps_setting_t setting;
 } row_t;
 
 /* Puts a row into `into`, and takes what the row owns. */
@@ -331,6 +332,15 @@ static psd_status_t take_job(const load_t *load, const ps_query_t *query, row_t 
     return rc == PSD_OK ? each(load, PS_ROW_QUEUE, job->id, 0, take_queue, NULL, err) : rc;
 }
 
+static psd_status_t take_setting(const load_t *load, const ps_query_t *query, row_t *row,
+                                 void *into, psd_error_t *err)
+{
+    ps_command_t command = {.kind = PS_COMMAND_SETTING, .setting = row->setting, .is_set = true};
+
+    (void)into;
+    return apply(load, query, &command, err);
+}
+
 static psd_status_t take_outcome(const load_t *load, const ps_query_t *query, row_t *row,
                                  void *into, psd_error_t *err)
 {
@@ -352,6 +362,9 @@ psd_status_t ps_registry_db_load(ps_registry_db_t *self, ps_registry_t *registry
     load_t load = {.db = self, .registry = registry, .now_ms = now_ms};
     psd_status_t rc = each(&load, PS_ROW_CLUSTER, 0, 0, take_cluster, &load.epoch, err);
 
+    if (rc == PSD_OK) {
+        rc = each(&load, PS_ROW_SETTING, 0, 0, take_setting, NULL, err);
+    }
     if (rc == PSD_OK) {
         rc = each(&load, PS_ROW_NODE, 0, 0, take_node, NULL, err);
     }

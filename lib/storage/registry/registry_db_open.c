@@ -215,6 +215,11 @@ static const char *const migrations[] = {
     "  detail INTEGER NOT NULL"
     ") STRICT;"
     "PRAGMA user_version = 12",
+    "CREATE TABLE settings ("
+    "  id INTEGER PRIMARY KEY,"
+    "  value INTEGER NOT NULL"
+    ") STRICT;"
+    "PRAGMA user_version = 13",
 };
 #define SCHEMA_VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
 

@@ -156,7 +156,7 @@ Test(registry_db_place, outcomes_out_of_order_are_damage)
     assert_load_fails("INSERT INTO answers VALUES(1, 1, 1, 99, 0, 0)", "is out of order, or none");
     assert_load_fails("UPDATE answers SET kind = 12; INSERT INTO answers VALUES(3, 1, 1, 12, 0, 0)",
                       "outcome 3");
-    assert_load_fails("DELETE FROM answers; UPDATE cluster SET sm_version = 2", "sm_version 2");
+    assert_load_fails("DELETE FROM answers; UPDATE cluster SET sm_version = 3", "sm_version 3");
 }
 
 /* What an older psd has stored begins a history: its commits were the commands. */
@@ -167,7 +167,7 @@ Test(registry_db_place, an_old_file_has_a_lineage_and_a_place)
     ps_id_t uuid = fixture_uuid();
 
     make_data();
-    run_sql("DROP TABLE members; DROP TABLE answers;"
+    run_sql("DROP TABLE settings; DROP TABLE members; DROP TABLE answers;"
             "ALTER TABLE cluster DROP COLUMN lineage; ALTER TABLE cluster DROP COLUMN sm_version;"
             "ALTER TABLE cluster DROP COLUMN applied_index;"
             "ALTER TABLE cluster DROP COLUMN applied_term; PRAGMA user_version = 11");
@@ -175,6 +175,31 @@ Test(registry_db_place, an_old_file_has_a_lineage_and_a_place)
     registry = load_db(db);
     assert_applied(db, 3, 0);
     cr_assert(ps_id_equal(ps_registry_lineage(registry), &uuid));
+}
+
+/* What the cluster has set is stored, loaded and taken back. */
+Test(registry_db_place, settings_are_stored)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = NULL;
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = NULL;
+    const uint64_t value = 7777;
+    ps_command_t command = {0};
+    psd_status_t rc = PSD_OK;
+
+    make_data();
+    db = open_db();
+    registry = load_db(db);
+    rc = ps_registry_plan_setting(registry, PS_SETTING_REPAIR_AFTER, &value, "7777", 1, &command,
+                                  err);
+    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err), PSD_OK);
+    ps_registry_destroy(&registry);
+    registry = load_db(db);
+    cr_assert_eq(ps_registry_setting(registry, PS_SETTING_REPAIR_AFTER), value);
+    rc = ps_registry_plan_setting(registry, PS_SETTING_REPAIR_AFTER, NULL, "", 1, &command, err);
+    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err), PSD_OK);
+    ps_registry_destroy(&registry);
+    registry = load_db(db);
+    cr_assert_not(ps_registry_is_set(registry, PS_SETTING_REPAIR_AFTER));
 }
 
 /* ---- flushes ---- */

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Settings of the cluster: set, shown with their origin, kept over a restart, unset; what a
+# file could not have is refused by name; a file that says something else is said once.
+# shellcheck source-path=SCRIPTDIR source=nodes_lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/nodes_lib.sh"
+export PSD_SHARDS=1 PSD_CLUSTER_REPAIR_AFTER=20000
+n_told() { grep -c "setting_overridden key=$1 " "$work/n0.log"; }
+# is KEY VALUE ORIGIN
+is() {
+    expect 0 cluster get "$1"
+    out_has "^$2\$"
+    expect 0 cluster settings
+    out_has "^$1 +$2 .* $3\$"
+}
+
+nodes 1 ''
+is cluster.repair_after 20000 PSD_CLUSTER_REPAIR_AFTER
+is copies.even_out true default
+expect 0 cluster set cluster.repair_after 120000
+is cluster.repair_after 120000 cluster
+[ "$(n_told cluster.repair_after)" -eq 1 ] || fail "it is not said that a file is overridden"
+expect 0 cluster set cluster.repair_after 120000
+[ "$(n_told cluster.repair_after)" -eq 1 ] || fail "it is said twice"
+expect 0 cluster set copies.even_out false
+expect 0 cluster set workers.lost_after_ms 7000
+expect 0 cluster set copies.moves_max 7
+[ "$(n_told copies.moves_max)" -eq 0 ] || fail "a default is no file that is overridden"
+expect 0 cluster events
+out_has 'setting cluster.repair_after is 120000'
+
+expect 2 cluster set cluster.repair_after soon
+err_has 'cluster.repair_after'
+expect 2 cluster set cluster.repair_after 1
+err_has 'cluster.repair_after is .* allowed: '
+expect 2 cluster set workers.lost_after_ms 10
+err_has 'workers.lost_after_ms.*allowed'
+expect 2 cluster set cluster.suspect_after 119999999
+err_has 'allowed'
+expect 2 cluster set limits.tables 5
+err_has 'limits.tables is set in the file of each node'
+expect 2 cluster set no.such 5
+err_has 'there is no setting "no.such"; allowed: cluster.suspect_after, '
+expect 2 cluster get no.such
+is cluster.repair_after 120000 cluster
+
+kill_node n0
+node n0 ''
+is cluster.repair_after 120000 cluster
+is copies.even_out false cluster
+is workers.lost_after_ms 7000 cluster
+[ "$(n_told cluster.repair_after)" -eq 2 ] || fail "it is not said at a start"
+expect 0 cluster unset cluster.repair_after
+is cluster.repair_after 20000 PSD_CLUSTER_REPAIR_AFTER
+expect 0 cluster unset cluster.repair_after
+expect 0 cluster unset workers.lost_after_ms
+expect 0 cluster settings -o json
+out_has '"key": *"copies.even_out"'
+out_has '"own": *"true"'
+cli_finish
