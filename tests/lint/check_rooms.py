@@ -31,7 +31,7 @@ SUB_FLOORS = {
         "admission": 4, "overseer": 4,
         "shard": 5,
     },
-    "model": {"tables": 0, "updaters": 1, "rows": 2, "store": 3},
+    "model": {"tables": 0, "updaters": 1, "rows": 2, "combine": 3, "store": 3},
     "wire": {"messages": 0, "records": 1, "filters": 1},
     "transport": {"threads": 0, "lane": 1, "sockets": 2},
     "data": {
