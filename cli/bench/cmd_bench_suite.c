@@ -58,6 +58,9 @@ static void attempt_done(attempt_t *self)
 
 static psd_status_t start_psd(suite_t *self, uint32_t n_shards, psd_error_t *err)
 {
+    const ps_private_args_t args = {.program = ps_args_text(&self->cli.args, "psd"),
+                                    .n_shards = n_shards,
+                                    .timeout_ms = self->cli.timeout_ms};
     psd_status_t rc = PSD_OK;
 
     if (self->n_shards == n_shards) {
@@ -66,8 +69,7 @@ static psd_status_t start_psd(suite_t *self, uint32_t n_shards, psd_error_t *err
     ps_private_psd_done(&self->psd);
     self->psd = (ps_private_psd_t){0};
     self->n_shards = 0;
-    rc = ps_private_psd_start(&self->psd, ps_args_text(&self->cli.args, "psd"), n_shards,
-                              self->cli.timeout_ms, err);
+    rc = ps_private_psd_start(&self->psd, &args, err);
     if (rc == PSD_OK) {
         self->cli.endpoint = self->psd.endpoint;
         self->n_shards = n_shards;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pscli run: the workers of a job as local processes. */
+/* pscli run: the workers of a job, as children or by a launcher. */
 #include "cli/jobs/jobs.h"
 
 #include <inttypes.h>
@@ -10,10 +10,8 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "cli/jobs/workers.h"
-#include "cli/output/interrupt.h"
-#include "cli/run/private_psd.h"
+#include "cli/jobs/run.h"
 
-#define PROBE_MS 1000 /* timeout to find out whether a psd runs at all */
 #define JOB_SIZE 64
 
 static const ps_column_t WORKERS[] = {{"WORKER", "worker", PS_UNIT_NONE, false},
@@ -69,45 +67,6 @@ static psd_status_t choose_job(const ps_cli_t *cli, char ret_job[JOB_SIZE], psd_
     }
     (void)snprintf(ret_job, JOB_SIZE, "%s", job);
     return PSD_OK;
-}
-
-static psd_status_t check_version(const ps_cli_t *cli, psd_error_t *err)
-{
-    const char *launcher = ps_args_text(&cli->args, "launcher");
-
-    if (strcmp(launcher, "local") != 0) {
-        return psd_error_set(err, PSD_UNSUPPORTED,
-                             "launcher is \"%s\"; allowed in this version: local", launcher);
-    }
-    if (ps_args_u64(&cli->args, "servers") > 1) {
-        return psd_error_set(err, PSD_UNSUPPORTED, "--servers is %s; allowed in this version: 0, 1",
-                             ps_args_text(&cli->args, "servers"));
-    }
-    return PSD_OK;
-}
-
-/* Does a psd run? With --servers 1 a private one starts only when none
- * listens: beside a slow psd the job would get an empty private one. */
-static psd_status_t find_psd(ps_cli_t *cli, ps_private_psd_t *own, psd_error_t *err)
-{
-    bool may_start = ps_args_u64(&cli->args, "servers") == 1;
-    uint32_t timeout_ms = may_start && cli->timeout_ms > PROBE_MS ? PROBE_MS : cli->timeout_ms;
-    psd_status_t rc = ps_cli_connect_by(cli, NULL, timeout_ms, &cli->client, err);
-
-    if (rc == PSD_CONNECT && may_start && ps_cli_is_listened(cli, PROBE_MS)) {
-        may_start = false;
-        if (timeout_ms < cli->timeout_ms) {
-            psd_error_clear(err);
-            rc = ps_cli_connect_by(cli, NULL, cli->timeout_ms - timeout_ms, &cli->client, err);
-        }
-    }
-    if (rc != PSD_CONNECT || !may_start) {
-        return rc;
-    }
-    psd_error_clear(err);
-    ps_interrupt_hold(); /* so that its directory does not stay */
-    ps_say(&cli->out, "no psd at %s; starting a private one", cli->endpoint);
-    return ps_private_psd_start(own, ps_args_text(&cli->args, "psd"), 0, cli->timeout_ms, err);
 }
 
 static void show_workers(const ps_cli_t *cli, const ps_workers_t *workers, const char *job)
@@ -177,6 +136,9 @@ static psd_status_t run_workers(ps_cli_t *cli, const ps_workers_args_t *args, ps
 
 static psd_status_t show_plan(const ps_cli_t *cli, const ps_workers_args_t *args, psd_error_t *err)
 {
+    if (args->launch != NULL) {
+        return ps_run_launch_show(cli, args->launch, err);
+    }
     PSD_AUTO(ps_json_unref)
     json_t *doc = json_pack("{s:s,s:I,s:I,s:s,s:s,s:b}", "job", args->job, "workers",
                             (json_int_t)args->n, "max_delay", (json_int_t)args->max_delay,
@@ -190,54 +152,74 @@ static psd_status_t show_plan(const ps_cli_t *cli, const ps_workers_args_t *args
     return PSD_OK;
 }
 
-psd_status_t ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
+/* The program's words, NULL-terminated. NULL: no memory. */
+static const char **copy_words(const ps_cli_t *cli)
 {
-    PSD_AUTO(ps_private_psd_done) ps_private_psd_t own = {0};
-    PSD_AUTO(ps_free_at) const char **argv = NULL;
-    char job[JOB_SIZE] = "";
-    bool shows = cli->out.format == PS_FORMAT_TABLE || cli->out.format == PS_FORMAT_WIDE;
-    ps_workers_job_t registered = {.cli = cli};
-    const char *endpoint = cli->endpoint;
-    ps_workers_args_t args = {.n = (uint32_t)ps_args_u64(&cli->args, "workers"),
-                              .endpoint = cli->endpoint,
-                              .job = job,
-                              .max_delay = ps_args_i64(&cli->args, "max-delay"),
-                              .to = {shows ? cli->out.out : cli->out.err, cli->out.err},
-                              .out = &cli->out,
-                              .color = cli->out.color && shows,
-                              .registered = &registered};
-    psd_status_t rc = check_version(cli, err);
+    const char **argv = ps_alloc(cli->args.n_words + 1, sizeof *argv);
 
-    if (rc == PSD_OK) {
-        rc = choose_job(cli, job, err);
+    if (argv != NULL) {
+        memcpy(argv, cli->args.words, cli->args.n_words * sizeof *argv);
     }
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    argv = ps_alloc(cli->args.n_words + 1, sizeof *argv);
-    if (argv == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for the program");
-    }
-    memcpy(argv, cli->args.words, cli->args.n_words * sizeof *argv);
-    args.argv = argv;
-    if (ps_args_on(&cli->args, "dry-run")) {
-        return show_plan(cli, &args, err);
-    }
-    rc = find_psd(cli, &own, err);
-    if (rc == PSD_OK && own.pid > 0) {
-        args.endpoint = own.endpoint;
-        cli->endpoint = own.endpoint;
-    }
+    return argv;
+}
+
+/* With the psd that is there, or a private one. */
+static psd_status_t run_beside_psd(ps_cli_t *cli, ps_workers_args_t *args, ps_launch_t *launch,
+                                   psd_error_t *err)
+{
+    PSD_AUTO(ps_private_nodes_done) ps_private_nodes_t own = {0};
+    const char *endpoint = cli->endpoint;
+    ps_workers_job_t registered = {.cli = cli};
+    psd_status_t rc = ps_run_find_psd(cli, launch, &own, err);
+
+    args->registered = &registered;
+    args->endpoint = cli->endpoint;
     if (rc == PSD_OK && ps_args_text(&cli->args, "job") == NULL) {
-        ps_say(&cli->out, "job %s", job);
+        ps_say(&cli->out, "job %s", args->job);
     }
     if (rc == PSD_OK) {
-        rc = ps_workers_job_open(&registered, cli, job, args.n, err);
+        rc = ps_workers_job_open(&registered, cli, args->job, args->n, err);
+    }
+    if (rc == PSD_OK && args->launch != NULL) {
+        rc = ps_run_launch_set(cli, launch, cli->endpoint, args->job, err);
     }
     if (rc == PSD_OK) {
-        rc = run_workers(cli, &args, err);
+        rc = run_workers(cli, args, err);
     }
     psd_close(&cli->client); /* while a private psd still runs */
     cli->endpoint = endpoint;
     return rc;
+}
+
+psd_status_t ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(ps_launch_done) ps_launch_t launch = {0};
+    PSD_AUTO(ps_free_at) const char **argv = copy_words(cli);
+    char job[JOB_SIZE] = "";
+    bool shows = cli->out.format == PS_FORMAT_TABLE || cli->out.format == PS_FORMAT_WIDE;
+    ps_workers_args_t args = {.n = (uint32_t)ps_args_u64(&cli->args, "workers"),
+                              .endpoint = cli->endpoint,
+                              .job = job,
+                              .max_delay = ps_args_i64(&cli->args, "max-delay"),
+                              .argv = argv,
+                              .restarts = (uint32_t)ps_args_u64(&cli->args, "restart"),
+                              .to = {shows ? cli->out.out : cli->out.err, cli->out.err},
+                              .out = &cli->out,
+                              .color = cli->out.color && shows};
+    psd_status_t rc = argv == NULL ? psd_error_set(err, PSD_NOMEM, "no memory for the program")
+                                   : choose_job(cli, job, err);
+
+    launch.argv = argv;
+    if (rc == PSD_OK) {
+        rc = ps_run_launch_open(cli, &launch, err);
+    }
+    args.launch = launch.kind == PS_LAUNCH_LOCAL ? NULL : &launch;
+    if (rc == PSD_OK && ps_args_given(&cli->args, "batch")) {
+        return ps_run_batch_write(cli, &launch, job, err);
+    }
+    if (rc == PSD_OK && ps_args_on(&cli->args, "dry-run")) {
+        rc = ps_run_launch_set(cli, &launch, cli->endpoint, job, err);
+        return rc == PSD_OK ? show_plan(cli, &args, err) : rc;
+    }
+    return rc == PSD_OK ? run_beside_psd(cli, &args, &launch, err) : rc;
 }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pscli worker: the members of a job. */
+/* pscli worker: the members of a job, and the helper beside one. */
 #include "cli/jobs/jobs.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
+#include "cli/launch/exec.h"
+#include "cli/launch/record.h"
 
 static const ps_column_t WORKERS[] = {{"WORKER", "worker", PS_UNIT_NONE, false},
                                       {"STATE", "state", PS_UNIT_NONE, false},
@@ -25,4 +29,23 @@ psd_status_t ps_cmd_worker_list(ps_cli_t *cli, psd_error_t *err)
         ps_out_list(&cli->out, reply, "workers", WORKERS);
     }
     return rc;
+}
+
+psd_status_t ps_cmd_worker_exec(ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(ps_free_at)
+    const char **argv = ps_alloc(cli->args.n_words + 1, sizeof *argv);
+    const char *launch = ps_args_text(&cli->args, "launch");
+    const ps_exec_args_t args = {
+        .launch = launch, .reads = ps_args_on(&cli->args, "stdin"), .argv = argv};
+
+    if (argv == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for the program");
+    }
+    if (launch != NULL && strlen(launch) != PS_LAUNCH_ID_SIZE - 1) {
+        return psd_error_set(err, PSD_USAGE, "--launch is \"%s\"; allowed: %d hexadecimal digits",
+                             launch, PS_LAUNCH_ID_SIZE - 1);
+    }
+    memcpy(argv, cli->args.words, cli->args.n_words * sizeof *argv);
+    return ps_exec(&args, &cli->exit_code, err);
 }

@@ -2,9 +2,9 @@
 /*
  * Room cli/jobs: commands about training
  *
- * It is       Jobs, workers, clocks and why one waits; checkpoints; local
- *             processes as the workers of a job.
- * It uses     run, output, the public client, lib/transport for time and
+ * It is       Jobs, workers, clocks and why one waits; checkpoints; processes
+ *             as the workers of a job, here or by a launcher.
+ * It uses     launch, run, output, the public client, lib/transport for time and
  *             reasons, lib/base.
  * It ignores  Values of tables, and what a worker computes.
  * Start at    cmd_job.c; workers.h for processes.
@@ -26,6 +26,7 @@ psd_status_t ps_cmd_job_inspect(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_job_stop(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_job_check_overlay(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_worker_list(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_worker_exec(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_clock_list(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_clock_inspect(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_why(ps_cli_t *cli, psd_error_t *err);

@@ -7,14 +7,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "cli/jobs/workers_inner.h"
-
-#define EXIT_NO_PROGRAM 127
+#include "cli/launch/become.h"
 
 static psd_status_t fail(const char *what, psd_error_t *err)
 {
@@ -37,44 +35,19 @@ static bool set_environment(const ps_workers_args_t *args, uint32_t rank)
            set_number("PSD_MAX_DELAY", args->max_delay);
 }
 
-/* In the child; only calls that are safe after a fork. */
-static _Noreturn void become_worker(const ps_workers_t *self, const int out[2], const int err[2],
-                                    pid_t parent)
-{
-    static const char WORDS[] = " cannot be started: ";
-    const char *program = self->args->argv[0];
-    const char *reason = NULL;
-    int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-    /* It must not outlive pscli, however pscli ends. */
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() == parent && in >= 0 && setpgid(0, 0) == 0 && dup2(in, STDIN_FILENO) >= 0 &&
-        dup2(out[1], STDOUT_FILENO) >= 0 && dup2(err[1], STDERR_FILENO) >= 0 &&
-        sigprocmask(SIG_SETMASK, &self->old_mask, NULL) == 0) {
-        /* execvp takes non-const pointers, but changes nothing. */
-        (void)execvp(self->args->argv[0], (char *const *)self->args->argv);
-    }
-    reason = strerrordesc_np(errno);
-    if (write(STDERR_FILENO, program, strlen(program)) < 0 ||
-        write(STDERR_FILENO, WORDS, sizeof WORDS - 1) < 0 || reason == NULL ||
-        write(STDERR_FILENO, reason, strlen(reason)) < 0) {
-        _exit(EXIT_NO_PROGRAM);
-    }
-    _exit(EXIT_NO_PROGRAM);
-}
-
 static void close_pair(const int pair[2])
 {
     (void)close(pair[0]);
     (void)close(pair[1]);
 }
 
-static psd_status_t start_one(ps_workers_t *self, uint32_t rank, psd_error_t *err)
+psd_status_t ps_workers_fork(ps_workers_t *self, uint32_t rank, psd_error_t *err)
 {
     ps_local_worker_t *worker = &self->items[rank];
     int out[2];
     int errors[2];
     pid_t parent = getpid();
+    int in = -1;
 
     if (!set_environment(self->args, rank)) {
         return fail("the workers' environment cannot be set", err);
@@ -86,11 +59,21 @@ static psd_status_t start_one(ps_workers_t *self, uint32_t rank, psd_error_t *er
         close_pair(out);
         return fail("a pipe cannot be made", err);
     }
-    worker->pid = fork();
+    in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    worker->pid = in < 0 ? -1 : fork();
     if (worker->pid == 0) {
-        become_worker(self, out, errors, parent);
+        /* It must not outlive pscli, however pscli ends. */
+        const ps_become_t child = {.argv = self->args->argv,
+                                   .fds = {in, out[1], errors[1]},
+                                   .parent = parent,
+                                   .last_signal = SIGTERM,
+                                   .mask = &self->old_mask};
+
+        ps_become(&child);
     }
+    (void)close(in);
     if (worker->pid < 0) {
+        worker->pid = 0;
         close_pair(out);
         close_pair(errors);
         return fail("a worker cannot be started", err);
@@ -103,7 +86,7 @@ static psd_status_t start_one(ps_workers_t *self, uint32_t rank, psd_error_t *er
     (void)fcntl(errors[0], F_SETFL, O_NONBLOCK);
     worker->lines[0].fd = out[0];
     worker->lines[1].fd = errors[0];
-    self->n++;
+    worker->started = true;
     return PSD_OK;
 }
 
@@ -119,8 +102,12 @@ psd_status_t ps_workers_start(ps_workers_t *ret_workers, const ps_workers_args_t
     }
     rc = ps_workers_catch(ret_workers, err);
     (void)fflush(NULL);
+    if (rc == PSD_OK && args->launch != NULL) {
+        return ps_engines_open(ret_workers, err);
+    }
     for (uint32_t rank = 0; rc == PSD_OK && rank < args->n; rank++) {
-        rc = start_one(ret_workers, rank, err);
+        rc = ps_workers_fork(ret_workers, rank, err);
+        ret_workers->n += rc == PSD_OK ? 1 : 0;
     }
     return rc;
 }
@@ -140,10 +127,11 @@ int ps_workers_exit(const ps_workers_t *self)
 
 void ps_workers_done(ps_workers_t *self)
 {
+    ps_engines_done(self);
     for (uint32_t i = 0; i < self->n; i++) {
         ps_local_worker_t *worker = &self->items[i];
 
-        if (!worker->ended) {
+        if (!worker->ended && worker->pid > 0) {
             (void)kill(-worker->pid, SIGKILL);
             (void)waitpid(worker->pid, NULL, 0);
         }

@@ -25,12 +25,35 @@ bool ps_workers_all_ended(const ps_workers_t *self)
     return true;
 }
 
-void ps_workers_send(const ps_workers_t *self, int number)
+void ps_workers_send(ps_workers_t *self, int number)
 {
+    if (self->args->launch != NULL) {
+        ps_engines_signal(self, number);
+        return;
+    }
     for (uint32_t i = 0; i < self->n; i++) {
         if (!self->items[i].ended) {
             (void)kill(-self->items[i].pid, number);
         }
+    }
+}
+
+/* A failure that is not the end: the worker will be started again. */
+static bool may_start_again(const ps_workers_t *self, const ps_local_worker_t *worker)
+{
+    return worker->exit != 0 && worker->restarts < self->args->restarts && self->asked == 0 &&
+           self->cut_ms == 0 && worker->started;
+}
+
+void ps_workers_note_end(ps_workers_t *self, uint32_t rank, int exit_code, int number)
+{
+    ps_local_worker_t *worker = &self->items[rank];
+
+    worker->ended = true;
+    worker->exit = exit_code;
+    worker->signal = number;
+    if (self->first_exit == 0 && !may_start_again(self, worker)) {
+        self->first_exit = exit_code;
     }
 }
 
@@ -70,6 +93,34 @@ static ps_worker_fate_t fate_of(const ps_workers_t *self, uint32_t rank)
                                worker->exit == psd_status_exit(PSD_WORKER_EXISTS) ? NULL : text);
 }
 
+psd_status_t ps_workers_start_again(ps_workers_t *self, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    for (uint32_t i = 0; rc == PSD_OK && i < self->n; i++) {
+        ps_local_worker_t *worker = &self->items[i];
+        char text[END_SIZE];
+
+        if (!worker->ended || !may_start_again(self, worker)) {
+            continue;
+        }
+        print_end(worker, text);
+        /* The registry must know that it is lost before it may join again. */
+        (void)fate_of(self, i);
+        psd_close(&self->args->registered->cli->client); /* its threads would not survive a fork */
+        worker->restarts++;
+        ps_say(self->args->out,
+               "worker %" PRIu32 " %s; starting it again (%" PRIu32 " of %" PRIu32 ")", i, text,
+               worker->restarts, self->args->restarts);
+        worker->ended = worker->told = worker->settled = false;
+        worker->exit = worker->signal = 0;
+        (void)fflush(NULL);
+        rc = self->args->launch != NULL ? ps_engines_start_again(self, i, err)
+                                        : ps_workers_fork(self, i, err);
+    }
+    return rc;
+}
+
 void ps_workers_tell_ends(ps_workers_t *self)
 {
     for (uint32_t i = 0; i < self->n; i++) {
@@ -80,18 +131,30 @@ void ps_workers_tell_ends(ps_workers_t *self)
     }
 }
 
-/* Ends the others: they would wait for it, and then go on without its share.
- * A stopped process cannot end until it continues. */
-static void end_others(ps_workers_t *self, uint32_t rank)
+static void cut_others(ps_workers_t *self)
 {
-    ps_say(self->args->out, "worker %" PRIu32 " never joined job %s: stopping the others", rank,
-           self->args->job);
     self->cut_ms = ps_now_ms();
     for (uint32_t i = 0; i < self->n; i++) {
         self->items[i].cut = !self->items[i].ended;
     }
     ps_workers_send(self, SIGTERM);
     ps_workers_send(self, SIGCONT);
+}
+
+void ps_workers_give_up(ps_workers_t *self)
+{
+    if (self->cut_ms == 0) {
+        cut_others(self);
+    }
+}
+
+/* Ends the others: they would wait for it, and then go on without its share.
+ * A stopped process cannot end until it continues. */
+static void end_others(ps_workers_t *self, uint32_t rank)
+{
+    ps_say(self->args->out, "worker %" PRIu32 " never joined job %s: stopping the others", rank,
+           self->args->job);
+    cut_others(self);
 }
 
 static void kill_if_due(ps_workers_t *self)
@@ -179,6 +242,9 @@ int ps_workers_time_left(const ps_workers_t *self)
         if (self->items[i].ended && !self->items[i].settled && self->ask_ms < until_ms) {
             until_ms = self->ask_ms;
         }
+    }
+    if (ps_engines_due_ms(self) < until_ms) {
+        until_ms = ps_engines_due_ms(self);
     }
     if (until_ms == UINT64_MAX) {
         return -1;

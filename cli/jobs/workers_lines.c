@@ -34,7 +34,7 @@ psd_status_t ps_workers_catch(ps_workers_t *self, psd_error_t *err)
                : psd_error_set(err, PSD_IO, "signals cannot be read: %s", strerror(errno));
 }
 
-static void show_line(const ps_workers_t *self, uint32_t rank, size_t stream)
+void ps_workers_show_line(const ps_workers_t *self, uint32_t rank, size_t stream)
 {
     ps_worker_line_t *line = &self->items[rank].lines[stream];
     FILE *to = self->args->to[stream];
@@ -47,6 +47,18 @@ static void show_line(const ps_workers_t *self, uint32_t rank, size_t stream)
     (void)fwrite(line->text, 1, line->n, to);
     (void)putc('\n', to);
     line->n = 0;
+}
+
+void ps_workers_add(ps_workers_t *self, uint32_t rank, size_t stream, const char *bytes, size_t n)
+{
+    ps_worker_line_t *line = &self->items[rank].lines[stream];
+
+    for (size_t i = 0; i < n; i++) {
+        line->text[line->n++] = bytes[i];
+        if (line->n == PS_LINE_SIZE) {
+            ps_workers_show_line(self, rank, stream);
+        }
+    }
 }
 
 /* Reads what has arrived and shows the complete lines; closes the pipe at
@@ -64,7 +76,7 @@ static void read_lines(const ps_workers_t *self, uint32_t rank, size_t stream)
                 line->text[line->n++] = buffer[i];
             }
             if (buffer[i] == '\n' || line->n == PS_LINE_SIZE) {
-                show_line(self, rank, stream);
+                ps_workers_show_line(self, rank, stream);
             }
         }
     }
@@ -73,7 +85,7 @@ static void read_lines(const ps_workers_t *self, uint32_t rank, size_t stream)
         return;
     }
     if (line->n > 0) {
-        show_line(self, rank, stream);
+        ps_workers_show_line(self, rank, stream);
     }
     (void)fflush(self->args->to[stream]);
     (void)close(line->fd);
@@ -86,15 +98,12 @@ static void reap(ps_workers_t *self)
         ps_local_worker_t *worker = &self->items[i];
         int status = 0;
 
-        if (worker->ended || waitpid(worker->pid, &status, WNOHANG) <= 0) {
+        if (worker->ended || worker->pid <= 0 || waitpid(worker->pid, &status, WNOHANG) <= 0) {
             continue;
         }
-        worker->ended = true;
-        worker->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-        worker->exit = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-        if (self->first_exit == 0) {
-            self->first_exit = worker->exit;
-        }
+        ps_workers_note_end(self, i,
+                            WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
+                            WIFSIGNALED(status) ? WTERMSIG(status) : 0);
     }
 }
 
@@ -104,6 +113,7 @@ static void pass_on(ps_workers_t *self, int number)
         self->asked = self->asked == 0 ? number : self->asked;
         self->n_asked++;
         number = self->n_asked >= KILL_AT ? SIGKILL : number;
+        self->over_ms = self->n_asked > KILL_AT ? 1 : self->over_ms; /* engines, too */
     }
     ps_workers_send(self, number);
 }
@@ -115,6 +125,7 @@ static void read_signals(ps_workers_t *self)
     while (read(self->signals, &info, sizeof info) == sizeof info) {
         if (info.ssi_signo == SIGCHLD) {
             reap(self);
+            ps_engines_reap(self);
         } else {
             pass_on(self, (int)info.ssi_signo);
         }
@@ -127,6 +138,13 @@ static nfds_t list_fds(const ps_workers_t *self, struct pollfd *fds)
     nfds_t n = 0;
 
     fds[n++] = (struct pollfd){.fd = self->signals, .events = POLLIN};
+    for (uint32_t i = 0; i < self->n_engines; i++) {
+        for (size_t j = 0; j < 2; j++) {
+            if (self->engines[i].lines[j].fd >= 0) {
+                fds[n++] = (struct pollfd){.fd = self->engines[i].lines[j].fd, .events = POLLIN};
+            }
+        }
+    }
     for (uint32_t i = 0; i < self->n; i++) {
         for (size_t j = 0; j < 2; j++) {
             if (self->items[i].lines[j].fd >= 0) {
@@ -148,32 +166,59 @@ static void read_all(const ps_workers_t *self)
     }
 }
 
-psd_status_t ps_workers_wait(ps_workers_t *self, psd_error_t *err)
+/* The last output of all; leaves a pipe that a grandchild keeps open. */
+static void show_rest(ps_workers_t *self)
 {
-    PSD_AUTO(ps_free_at)
-    struct pollfd *fds = ps_alloc(1 + 2 * (size_t)self->n, sizeof *fds);
-
-    if (fds == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory to wait");
-    }
-    while (!ps_workers_all_ended(self)) {
-        if (poll(fds, list_fds(self, fds), ps_workers_time_left(self)) < 0 && errno != EINTR) {
-            return psd_error_set(err, PSD_IO, "waiting for workers: %s", strerror(errno));
-        }
-        read_signals(self);
-        read_all(self);
-        ps_workers_tell_ends(self);
-        ps_workers_settle(self);
-    }
-    ps_workers_settle_last(self);
-    /* Shows their last output; leaves a pipe that a grandchild keeps open. */
     read_all(self);
     for (uint32_t i = 0; i < self->n; i++) {
         for (size_t j = 0; j < 2; j++) {
             if (self->items[i].lines[j].n > 0) {
-                show_line(self, i, j);
+                ps_workers_show_line(self, i, j);
             }
         }
     }
-    return PSD_OK;
+}
+
+/* One turn of the loop, after the wait. */
+static psd_status_t turn(ps_workers_t *self, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    read_signals(self);
+    read_all(self);
+    ps_engines_read(self);
+    rc = ps_workers_start_again(self, err);
+    ps_workers_tell_ends(self);
+    ps_workers_settle(self);
+    if (rc == PSD_OK) {
+        rc = ps_engines_turn(self, err);
+    }
+    ps_engines_finish(self);
+    return rc;
+}
+
+static psd_status_t say_why(const ps_workers_t *self, psd_error_t *err)
+{
+    return self->why[0] == '\0' ? PSD_OK : psd_error_set(err, PSD_FAILED, "%s", self->why);
+}
+
+psd_status_t ps_workers_wait(ps_workers_t *self, psd_error_t *err)
+{
+    PSD_AUTO(ps_free_at)
+    struct pollfd *fds = ps_alloc(1 + 2 * ((size_t)self->n + self->n_engines), sizeof *fds);
+    psd_status_t rc = PSD_OK;
+
+    if (fds == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory to wait");
+    }
+    rc = ps_engines_turn(self, err);
+    while (rc == PSD_OK && (!ps_workers_all_ended(self) || !ps_engines_all_over(self))) {
+        if (poll(fds, list_fds(self, fds), ps_workers_time_left(self)) < 0 && errno != EINTR) {
+            return psd_error_set(err, PSD_IO, "waiting for workers: %s", strerror(errno));
+        }
+        rc = turn(self, err);
+    }
+    ps_workers_settle_last(self);
+    show_rest(self);
+    return rc == PSD_OK ? say_why(self, err) : rc;
 }

@@ -174,6 +174,21 @@ static const ps_example_t WHY_EXAMPLES[] = {
     {"pscli why", "the only running job"},
     {NULL, NULL}};
 
+static const ps_example_t WORKER_EXEC_EXAMPLES[] = {
+    {"mpirun -n 4 -x PSD_ENDPOINT pscli worker exec -- ./train data.libsvm",
+     "four workers, started by mpirun without \"pscli run\""},
+    {"srun -n 4 pscli worker exec -- ./train data.libsvm", "the same in an allocation of Slurm"},
+    {NULL, NULL}};
+static const ps_opt_t WORKER_EXEC_OPTIONS[] = {
+    {.name = "launch",
+     .kind = PS_OPT_TEXT,
+     .value = "ID",
+     .help = "of \"pscli run\": output and the end go to that launch, in records"},
+    {.name = "stdin",
+     .help = "of \"pscli run\": settings and orders come on standard input; its end ends the "
+             "program"},
+    {.name = NULL}};
+
 const ps_cmd_t ps_cmds_cluster[] = {
     {.noun = "cluster",
      .verb = "status",
@@ -473,6 +488,25 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .examples = WORKER_LIST_EXAMPLES,
      .flags = PS_CMD_WATCH,
      .run = ps_cmd_worker_list},
+    {.noun = "worker",
+     .verb = "exec",
+     .arguments = "-- PROGRAM [ARGS...]",
+     .min_args = 1,
+     .max_args = (size_t)-1,
+     .complete = "program",
+     .summary = "run one worker where a launcher starts it",
+     .details =
+         "\"pscli run\" has a launcher run this beside each worker; by hand it makes a worker of "
+         "any process of mpirun, srun or an indexed job of Kubernetes. It sets PSD_WORKER and "
+         "PSD_WORKERS from PSD_WORKER, OMPI_COMM_WORLD_RANK, PMI_RANK, PMIX_RANK, SLURM_PROCID "
+         "(only inside a step: a batch script alone is one worker) or JOB_COMPLETION_INDEX, else "
+         "to 0 of 1. The program runs in a process group of its own; it and all it has started "
+         "end when the launcher does. The exit code is the program's, 128 + N if signal N killed "
+         "it.",
+     .examples = WORKER_EXEC_EXAMPLES,
+     .options = WORKER_EXEC_OPTIONS,
+     .flags = PS_CMD_REST,
+     .run = ps_cmd_worker_exec},
     {.noun = "clock",
      .verb = "list",
      .arguments = "",

@@ -8,7 +8,7 @@
 
 #define MANY ((size_t)-1)
 
-static const char *const LAUNCHERS[] = {"local", "ssh", "mpi", "slurm", NULL};
+static const char *const LAUNCHERS[] = {"local", "ssh", "mpi", "slurm", "kubernetes", "yarn", NULL};
 
 static const ps_example_t RUN_EXAMPLES[] = {
     {"pscli run -n 4 -- ./train data.libsvm", "four workers, one a process"},
@@ -16,6 +16,12 @@ static const ps_example_t RUN_EXAMPLES[] = {
      "at most two clocks apart, under the job name \"lr\""},
     {"pscli run -n 2 --servers 1 -- ./train data.libsvm",
      "with a private psd when none is running"},
+    {"pscli run -n 4 --launcher ssh --hosts a:2,b:2 -- ./train data.libsvm",
+     "two workers on each of two hosts, by ssh"},
+    {"pscli run -n 8 --launcher slurm --servers 2 --batch job.sh -- ./train data.libsvm",
+     "writes a script for sbatch, with two private nodes of psd"},
+    {"pscli run -n 4 --launcher mpi --dry-run -- ./train data.libsvm",
+     "shows the command of mpirun, ready to paste"},
     {NULL, NULL}};
 static const ps_opt_t RUN_OPTIONS[] = {
     {.name = "workers",
@@ -32,14 +38,64 @@ static const ps_opt_t RUN_OPTIONS[] = {
      .min = 0,
      .max = 4096,
      .fallback = "0",
-     .help = "1: when no psd answers at the endpoint, start a private one in a "
-             "temporary directory and stop it at the end"},
+     .help = "when no psd answers at the endpoint, start a private one of M nodes on this host, "
+             "in temporary directories, and stop it at the end; workers on other hosts need "
+             "PSD_SECURITY_ALLOW_PLAINTEXT=true for that"},
     {.name = "launcher",
      .kind = PS_OPT_CHOICE,
      .value = "LAUNCHER",
      .words = LAUNCHERS,
      .fallback = "local",
-     .help = "how workers are started; this version has only local"},
+     .help = "how workers are started; kubernetes and yarn: only as text, with --dry-run"},
+    {.name = "hosts",
+     .kind = PS_OPT_TEXT,
+     .value = "LIST",
+     .help = "of ssh, mpi: HOST or HOST:SLOTS, with commas between them; they fill in that order, "
+             "and without slots get the same number of workers each"},
+    {.name = "hostfile",
+     .kind = PS_OPT_TEXT,
+     .value = "FILE",
+     .help = "of ssh, mpi: the same, a host a line, also as \"HOST slots=N\""},
+    {.name = "ssh",
+     .kind = PS_OPT_TEXT,
+     .value = "COMMAND",
+     .fallback = "ssh",
+     .help = "the ssh program and options, as \"ssh -F FILE\""},
+    {.name = "mpi", .kind = PS_OPT_TEXT, .value = "OPTIONS", .help = "more options of mpirun"},
+    {.name = "slurm",
+     .kind = PS_OPT_TEXT,
+     .value = "OPTIONS",
+     .help = "more options of srun, or lines of the script of --batch"},
+    {.name = "batch",
+     .kind = PS_OPT_OUTPUT_HERE,
+     .value = "FILE",
+     .help = "of slurm: write a script for sbatch, and start nothing"},
+    {.name = "oversubscribe", .help = "of mpi, slurm: more workers than there are slots"},
+    {.name = "restart",
+     .kind = PS_OPT_U64,
+     .value = "N",
+     .min = 0,
+     .max = 1000,
+     .fallback = "0",
+     .help = "start a worker that failed again, under its rank, at most N times each"},
+    {.name = "env",
+     .kind = PS_OPT_TEXT,
+     .value = "NAMES",
+     .help = "variables that workers on other hosts get, besides PSD_… and LD_LIBRARY_PATH, with "
+             "commas between them"},
+    {.name = "address",
+     .kind = PS_OPT_TEXT,
+     .value = "ADDRESS",
+     .help = "of this host, at which a private psd listens; default: that on the route to the "
+             "workers' hosts"},
+    {.name = "pscli",
+     .kind = PS_OPT_TEXT,
+     .value = "PATH",
+     .help = "pscli on the workers' hosts; default: as here"},
+    {.name = "image",
+     .kind = PS_OPT_TEXT,
+     .value = "NAME",
+     .help = "of kubernetes, yarn: the containers' image (default psd)"},
     {.name = "job",
      .kind = PS_OPT_TEXT,
      .value = "JOB",
@@ -99,7 +155,10 @@ const ps_cmd_t ps_cmds_tool[] = {
          "stops the others. A worker that fails later is lost at once: the others continue and get "
          "its slices, and \"pscli why\" says how it ended. The exit code is that of the first "
          "worker that failed (128 + N if signal N killed it). When a signal N ended pscli, it is "
-         "the greatest one, and at least 128 + N.",
+         "the greatest one, and at least 128 + N. With a launcher, a worker whose end nobody "
+         "reported counts as 137, or as the launcher's own exit code. 1 says that a host, mpirun "
+         "or srun does not start workers, 2 that hosts or slots are wrong. Files are not copied: "
+         "PROGRAM and pscli have the same path on all hosts.",
      .examples = RUN_EXAMPLES,
      .options = RUN_OPTIONS,
      .flags = PS_CMD_REST | PS_CMD_DRY_RUN,

@@ -50,7 +50,9 @@ typedef struct plan {
     const char *program;
     char data[PATH_MAX + 32];
     char log[PATH_MAX + 32];
-    char shards[16]; /* "": psd's default */
+    char listen[PATH_MAX];
+    char shards[16];  /* "": psd's default */
+    const char *join; /* NULL: it is the first one */
     pid_t parent;
     char **environment; /* owned */
 } plan_t;
@@ -84,13 +86,20 @@ static char **make_environment(void)
 /* In the child; only calls that are safe after a fork. */
 static _Noreturn void become_psd(const plan_t *plan)
 {
-    const char *argv[] = {plan->program,       "--data-dir",
-                          plan->data,          "--listen",
-                          "tcp://127.0.0.1:0", plan->shards[0] == '\0' ? NULL : "--shards",
-                          plan->shards,        NULL};
+    const char *argv[] = {plan->program, "--data-dir", plan->data, "--listen", plan->listen,
+                          NULL,          NULL,         NULL,       NULL,       NULL};
+    size_t n = 5;
     int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int out = open(plan->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 
+    if (plan->shards[0] != '\0') {
+        argv[n++] = "--shards";
+        argv[n++] = plan->shards;
+    }
+    if (plan->join != NULL) {
+        argv[n++] = "--join";
+        argv[n++] = plan->join;
+    }
     /* It must not outlive pscli, however pscli ends. */
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() == plan->parent && in >= 0 && out >= 0 && setpgid(0, 0) == 0 &&
@@ -169,15 +178,13 @@ static psd_status_t wait_until_ready(ps_private_psd_t *self, const char *program
     return PSD_OK;
 }
 
-psd_status_t ps_private_psd_start(ps_private_psd_t *ret_psd, const char *program, uint32_t n_shards,
-                                  uint32_t timeout_ms, psd_error_t *err)
+/* Starts it, and does not wait. */
+static psd_status_t launch(ps_private_psd_t *ret_psd, const ps_private_args_t *args,
+                           const char *program, psd_error_t *err)
 {
     const char *tmp = getenv("TMPDIR");
-    char found[PATH_MAX] = "";
-    plan_t plan = {.parent = getpid()};
+    plan_t plan = {.parent = getpid(), .program = program, .join = args->join};
 
-    find_program(found);
-    program = program == NULL ? found : program;
     (void)snprintf(ret_psd->directory, sizeof ret_psd->directory, "%s/pscli-run-XXXXXX",
                    tmp == NULL || tmp[0] == '\0' ? "/tmp" : tmp);
     if (mkdtemp(ret_psd->directory) == NULL) {
@@ -187,11 +194,14 @@ psd_status_t ps_private_psd_start(ps_private_psd_t *ret_psd, const char *program
         ret_psd->directory[0] = '\0';
         return rc;
     }
-    plan.program = program;
     (void)snprintf(plan.data, sizeof plan.data, "%s/data", ret_psd->directory);
     (void)snprintf(plan.log, sizeof plan.log, "%s/psd.log", ret_psd->directory);
-    if (n_shards > 0) {
-        (void)snprintf(plan.shards, sizeof plan.shards, "%u", n_shards);
+    (void)snprintf(plan.listen, sizeof plan.listen,
+                   args->host != NULL && strchr(args->host, ':') != NULL ? "tcp://[%s]:0"
+                                                                         : "tcp://%s:0",
+                   args->host == NULL ? "127.0.0.1" : args->host);
+    if (args->n_shards > 0) {
+        (void)snprintf(plan.shards, sizeof plan.shards, "%u", args->n_shards);
     }
     plan.environment = make_environment();
     if (plan.environment == NULL) {
@@ -207,7 +217,36 @@ psd_status_t ps_private_psd_start(ps_private_psd_t *ret_psd, const char *program
         ret_psd->pid = 0;
         return psd_error_set(err, PSD_IO, "%s cannot be started: %s", program, strerror(errno));
     }
-    return wait_until_ready(ret_psd, program, timeout_ms, err);
+    return PSD_OK;
+}
+
+psd_status_t ps_private_psd_start(ps_private_psd_t *ret_psd, const ps_private_args_t *args,
+                                  psd_error_t *err)
+{
+    char found[PATH_MAX] = "";
+    const char *program = args->program == NULL ? found : args->program;
+    psd_status_t rc = PSD_OK;
+
+    find_program(found);
+    rc = launch(ret_psd, args, program, err);
+    return rc == PSD_OK ? wait_until_ready(ret_psd, program, args->timeout_ms, err) : rc;
+}
+
+psd_status_t ps_private_nodes_start(ps_private_nodes_t *ret_nodes, uint32_t n,
+                                    const ps_private_args_t *args, psd_error_t *err)
+{
+    ps_private_args_t one = *args;
+    psd_status_t rc = PSD_OK;
+
+    ret_nodes->items = ps_alloc(n, sizeof *ret_nodes->items);
+    if (ret_nodes->items == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for private nodes");
+    }
+    while (rc == PSD_OK && ret_nodes->n < n) {
+        rc = ps_private_psd_start(&ret_nodes->items[ret_nodes->n++], &one, err);
+        one.join = ret_nodes->items[0].endpoint;
+    }
+    return rc;
 }
 
 static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *at)
@@ -238,4 +277,14 @@ void ps_private_psd_done(ps_private_psd_t *self)
         (void)nftw(self->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
         self->directory[0] = '\0';
     }
+}
+
+void ps_private_nodes_done(ps_private_nodes_t *self)
+{
+    /* The others first: they report their end to the registry. */
+    for (uint32_t i = self->n; i > 0; i--) {
+        ps_private_psd_done(&self->items[i - 1]);
+    }
+    ps_free(self->items);
+    *self = (ps_private_nodes_t){0};
 }

@@ -57,8 +57,9 @@ SUB_FLOORS = {
     "cli": {
         "output": 0,
         "run": 1, "machine": 1,
-        "bench": 2, "cluster": 2, "jobs": 2, "tables": 2,
-        "options": 3,
+        "launch": 2,
+        "bench": 3, "cluster": 3, "jobs": 3, "tables": 3,
+        "options": 4,
     },
     "common": {"program": 0, "samples": 1, "job": 2},  # of the examples
 }

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_address - by which address other hosts reach this one
+ *
+ * What     Never a host name, and never what /etc/hosts says of the own name (127.0.1.1): the
+ *          address that this host itself has on its route to the other one. Nothing is sent.
+ */
+#ifndef PS_CLI_ADDRESS_H
+#define PS_CLI_ADDRESS_H
+
+#include "cli/launch/hosts.h"
+
+#define PS_ADDRESS_SIZE 64
+
+/*
+ * The address of this host on its way to all of the hosts.
+ *
+ * ret_address  out  without brackets; "127.0.0.1" where all of them are this host
+ * ret_other    out  a host that is reached from another address than the first one; "": none
+ *
+ * Errors: PSD_FAILED a name does not resolve, or has no route.
+ */
+PSD_MUST_CHECK psd_status_t ps_address_to(const ps_hosts_t *hosts,
+                                          char ret_address[PS_ADDRESS_SIZE], const char **ret_other,
+                                          psd_error_t *err);
+/* Whether only this host reaches that address. */
+bool ps_address_is_local(const char *address);
+#endif
