@@ -30,7 +30,7 @@ _pscli() {
     plan) rest=$verb; verb="" ;;
     data) [ -z "$verb" ] && words=" convert show detect" ;;
     job) [ -z "$verb" ] && words=" list inspect stop check-overlay" ;;
-    worker) [ -z "$verb" ] && words=" list" ;;
+    worker) [ -z "$verb" ] && words=" list exec" ;;
     clock) [ -z "$verb" ] && words=" list inspect" ;;
     why) rest=$verb; verb="" ;;
     run) rest=$verb; verb="" ;;
@@ -144,6 +144,11 @@ _pscli() {
     "worker list")
         [ -z "$rest$value" ] && [[ $current != -* ]] &&
             words=$(pscli job list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "worker exec")
+        flags+=" --launch --stdin"
+        case $previous in
+        esac
         ;;
     "clock list")
         ;;
@@ -272,9 +277,9 @@ _pscli() {
     "data detect")
         ;;
     "run")
-        flags+=" --workers --servers --launcher --job --max-delay --allow-lost --psd"
+        flags+=" --workers --servers --launcher --hosts --hostfile --ssh --mpi --slurm --batch --oversubscribe --restart --env --address --pscli --image --job --max-delay --allow-lost --psd"
         case $previous in
-    --launcher) words="local ssh mpi slurm"; value=1 ;;
+    --launcher) words="local ssh mpi slurm kubernetes yarn"; value=1 ;;
         esac
         ;;
     "explain")

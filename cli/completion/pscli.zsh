@@ -23,7 +23,7 @@ _pscli() {
     plan) verb="" ;;
     data) [[ -z $verb ]] && words_=( convert show detect) ;;
     job) [[ -z $verb ]] && words_=( list inspect stop check-overlay) ;;
-    worker) [[ -z $verb ]] && words_=( list) ;;
+    worker) [[ -z $verb ]] && words_=( list exec) ;;
     clock) [[ -z $verb ]] && words_=( list inspect) ;;
     why) verb="" ;;
     run) verb="" ;;
@@ -62,6 +62,7 @@ _pscli() {
     'job stop') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
     'job check-overlay') flags+=( --workers) ;;
     'worker list') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
+    'worker exec') flags+=( --launch --stdin) ;;
     'clock list') flags+=() ;;
     'clock inspect') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
     'why') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
@@ -89,7 +90,7 @@ _pscli() {
     'data convert') flags+=( --from --to --lossy --strict --entries --vocabulary --merge --bits --no-constant --hash-all --scale --labels --rows --cache --part --parts) ;;
     'data show') flags+=( --number --summary --from --strict --entries --vocabulary --merge --bits --no-constant --hash-all --scale --labels --rows --cache --part --parts) ;;
     'data detect') flags+=() ;;
-    'run') flags+=( --workers --servers --launcher --job --max-delay --allow-lost --psd) ;;
+    'run') flags+=( --workers --servers --launcher --hosts --hostfile --ssh --mpi --slurm --batch --oversubscribe --restart --env --address --pscli --image --job --max-delay --allow-lost --psd) ;;
     'explain') flags+=(); ask='pscli explain -o name 2>/dev/null' ;;
     'completion') flags+=(); ask='printf "%s\n" bash zsh fish' ;;
     'help') flags+=( --man) ;;

@@ -58,7 +58,7 @@ static bool take_host(const char *text, ps_host_t *host)
         (void)snprintf(host->name, sizeof host->name, "%s", text);
     }
     return host->name[0] != '\0' && host->name[0] != '-' && ps_host_address(host)[0] != '\0' &&
-           host->name[strcspn(host->name, " \t\"'$`;&|<>\\")] == '\0';
+           host->name[strcspn(host->name, " \t\"'$`;&|<>\\[]")] == '\0';
 }
 
 /* where: the list, or FILE:LINE. */
