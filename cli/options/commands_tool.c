@@ -18,7 +18,7 @@ static const ps_example_t RUN_EXAMPLES[] = {
      "with a private psd when none is running"},
     {"pscli run -n 4 --launcher ssh --hosts a:2,b:2 -- ./train data.libsvm",
      "two workers on each of two hosts, by ssh"},
-    {"pscli run -n 8 --launcher slurm --servers 2 --batch job.sh -- ./train data.libsvm",
+    {"pscli run -n 8 --launcher slurm --batch job.sh -- ./train data.libsvm",
      "writes a script for sbatch, with two private nodes of psd"},
     {"pscli run -n 4 --launcher mpi --dry-run -- ./train data.libsvm",
      "shows the command of mpirun, ready to paste"},
