@@ -193,8 +193,8 @@ static bool meet(world_t *world, unsigned node)
     return good && strcmp(victim->is.node, world->cluster.nodes[node].name) == 0;
 }
 
-/* Of another member, that it were a candidate with a high term, and then a leader. Its
- * number is above those of the member, in its first life. */
+/* Of another member, that it were a candidate with a high term, and then a leader. It is of a
+ * later life than that of the member, so the member itself is not heard after it. */
 static bool make_message(const victim_t *from, uint64_t member, const victim_t *to,
                          ps_quorum_message_kind_t kind, ps_buffer_t *bytes)
 {
@@ -203,8 +203,8 @@ static bool make_message(const victim_t *from, uint64_t member, const victim_t *
                                    .lineage = to->is.lineage,
                                    .from = member,
                                    .to = to->is.from,
-                                   .life = 1,
-                                   .number = UINT64_C(1) << 40,
+                                   .life = 1000,
+                                   .number = 1,
                                    .term = TERM,
                                    .for_term = TERM + 1,
                                    .last_index = kind == PS_QUORUM_VOTE ? TERM : 3,
@@ -410,9 +410,7 @@ static bool knows_a_secret(world_t *world, unsigned node)
         (void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
     CHECK(term >= TERM);
-    /* Its next life has numbers of its own. */
-    CHECK(cluster_kill(&world->cluster, node, SIGKILL));
-    return cluster_restart(&world->cluster, node) && make_table(world, "end");
+    return make_table(world, "end");
 }
 
 static bool leader_of(world_t *world, unsigned *ret_node)
@@ -455,8 +453,7 @@ static bool run(world_t *world)
     CHECK(wait_answer(world, "cluster_status", "\"nodes_denied\":", NULL));
     CHECK(cluster_restart(&world->cluster, leader));
     CHECK(wait_members(world) && is_unmoved(world));
-    /* One that has been up all the time: what it says is of its first life. */
-    return knows_a_secret(world, (leader + 1) % NODES) && wait_members(world);
+    return knows_a_secret(world, (leader + 1) % NODES);
 }
 
 int main(void)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Settings of the cluster: set, shown with their origin, kept over a restart, unset; what a
-# file could not have is refused by name; a file that says something else is said once.
+# file could not have is refused by name; a file that says something else is said once. And a
+# node that cannot note what it heard of the registry says so, and tries again.
 # shellcheck source-path=SCRIPTDIR source=nodes_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/nodes_lib.sh"
 export PSD_SHARDS=1 PSD_CLUSTER_REPAIR_AFTER=20000
@@ -44,8 +45,15 @@ err_has 'there is no setting "no.such"; allowed: cluster.suspect_after, '
 expect 2 cluster get no.such
 is cluster.repair_after 120000 cluster
 
+expect 0 table create t --rows 10
 kill_node n0
+# What the node hears of the registry cannot be noted at first.
+mkdir "$work/n0/heard.json.new"
 node n0 ''
+wait_for grep -q 'warn.* heard_not_stored ' "$work/n0.log" || fail "it is not said"
+rmdir "$work/n0/heard.json.new"
+wait_for grep -q ' heard_stored ' "$work/n0.log" || fail "it is not tried again"
+[ "$(grep -c heard_not_stored "$work/n0.log")" -eq 1 ] || fail "it is said more than once"
 is cluster.repair_after 120000 cluster
 is copies.even_out false cluster
 is workers.lost_after_ms 7000 cluster

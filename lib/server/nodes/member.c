@@ -15,6 +15,7 @@
 #include "server/quorum/replica_list.h"
 #include "wire/messages/doc.h"
 
+#define HEARD_AGAIN_MS 1000 /* between two tries to write heard.json */
 #define BATCH 256
 #define SEARCH_MS 100  /* of silence, before another node is asked … */
 #define SEARCH_BEATS 2 /* … and in heartbeats */
@@ -114,12 +115,13 @@ static void store_heard(ps_member_t *self)
     bool is_new = ps_agent_take_heard(self->agent, &heard);
     bool was_due = false;
 
-    if (!is_new && !self->heard_is_due) {
+    if (!is_new && (!self->heard_is_due || ps_now_ms() < self->heard_again_ms)) {
         return;
     }
     file.heard = *heard; /* borrowed */
     (void)snprintf(file.name, sizeof file.name, "%s", self->is.cluster_name);
     was_due = self->heard_is_due;
+    self->heard_again_ms = ps_now_ms() + HEARD_AGAIN_MS;
     self->heard_is_due = ps_heard_file_write(self->is.dir, &file, self->err) != PSD_OK;
     if (self->heard_is_due && !was_due) {
         ps_log(PS_LOG_WARN, "heard_not_stored",
@@ -425,7 +427,9 @@ void ps_member_tick(ps_member_t *self)
 
 uint64_t ps_member_deadline(const ps_member_t *self)
 {
-    return ps_agent_deadline(self->agent);
+    uint64_t due_ms = ps_agent_deadline(self->agent);
+
+    return self->heard_is_due && self->heard_again_ms < due_ms ? self->heard_again_ms : due_ms;
 }
 
 /* ---- the node's own control port ---- */

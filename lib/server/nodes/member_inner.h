@@ -28,6 +28,7 @@ struct ps_member {
     bool any_name;            /* with who->any_name, until it has a name */
     ps_route_t *shards;       /* owned; announced */
     bool heard_is_due;        /* heard.json is to be written */
+    uint64_t heard_again_ms;  /* … when it is tried again */
     size_t seat;              /* of the nodes that have the registry: the one asked last */
     ps_node_message_t invite; /* to the registry; kind 0: none */
     int signals;              /* owned; readable when psd shall end: waits on the link end; or -1 */

@@ -252,11 +252,17 @@ Test(shard, refuses_a_job_that_is_gone_also_when_it_knows_none)
 {
     ps_message_t message = push_message(1);
 
-    message.push.job = 8;
     bench.told_job = 8;
+    message.push.job = 8;
     cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
     expect_refused(&bench, PSD_NO_JOB, "job 8 is not known here");
-    message = push_message(2);
+}
+
+Test(shard, refuses_a_job_that_is_newer_than_those_that_it_was_told_of_for_now)
+{
+    ps_message_t message = push_message(1);
+
+    bench.told_job = 8;
     message.push.job = 9;
     cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
     expect_refused(&bench, PSD_BUSY,
