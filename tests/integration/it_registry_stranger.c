@@ -206,7 +206,7 @@ static bool make_message(const victim_t *from, uint64_t member, const victim_t *
                                    .life = 1000,
                                    .number = 1,
                                    .term = TERM,
-                                   .for_term = TERM + 1,
+                                   .for_term = TERM,
                                    .last_index = kind == PS_QUORUM_VOTE ? TERM : 3,
                                    .last_term = kind == PS_QUORUM_VOTE ? TERM : 2,
                                    .depose = true};
