@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -29,6 +30,8 @@ psd_status_t ps_engines_open(ps_workers_t *self, psd_error_t *err)
     if (self->engines == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a launcher");
     }
+    /* An order to an engine that has just ended must not end pscli. */
+    (void)signal(SIGPIPE, SIG_IGN);
     self->n_engines = n;
     self->n = self->args->n;
     for (uint32_t i = 0; i < n; i++) {

@@ -40,6 +40,13 @@ out_has '^\[0\] no line end$'
 err_has '^\[1\] oops$'
 expect 0 run -- bash -c 'head -c 20000 /dev/zero | tr "\0" x; echo'
 [ "$(tr -dc x <"$work/out" | wc -c)" -eq 20000 ] || fail "a long line is cut"
+# One that fails is started again under its rank, while the others run.
+# shellcheck disable=SC2016
+expect 3 run -n 2 --restart 2 -- bash -c '[ $PSD_WORKER = 0 ] || exit 0
+    echo x >>"$0"
+    exit 3' "$work/tries"
+err_has 'worker 0 ended with exit code 3; starting it again \(1 of 2\)'
+[ "$(wc -l <"$work/tries")" -eq 3 ] || fail "not two restarts"
 
 # A real job.
 expect 0 table create ranks --rows 16

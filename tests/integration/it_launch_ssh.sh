@@ -92,6 +92,16 @@ sed -n 3p "$work/out" >"$work/paste"
 [ "$(sh "$work/paste" </dev/null | head -1)" = "2/4 node-b 1" ] ||
     fail "the command of --dry-run does not run"
 
+# mpirun on the same hosts, by the same ssh.
+if command -v mpirun >/dev/null; then
+    printf '#!/bin/sh\nexec ssh -F %s "$@"\n' "$ssh_f" >"$work/agent"
+    chmod +x "$work/agent"
+    expect 0 run --launcher mpi --hosts "$net.2:1,$net.3:1" -n 2 --mpi \
+        "--mca plm_rsh_agent $work/agent --mca oob_tcp_if_include $net.0/24" -- "$work/words"
+    out_has '^\[0\] 0/2 node-a 0$'
+    out_has '^\[1\] 1/2 node-b 0$'
+fi
+
 # One line each.
 one_line() {
     err_is_one_line || {
