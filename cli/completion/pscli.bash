@@ -23,7 +23,7 @@ _pscli() {
     "") words=" cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help version" ;;
     cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore settings get set unset registry rebuild" ;;
     node) [ -z "$verb" ] && words=" list inspect drain remove promote demote" ;;
-    table) [ -z "$verb" ] && words=" create list inspect drop ack export import" ;;
+    table) [ -z "$verb" ] && words=" create list inspect drop ack set export import" ;;
     checkpoint) [ -z "$verb" ] && words=" create list inspect verify restore resume drop" ;;
     push) rest=$verb; verb="" ;;
     pull) rest=$verb; verb="" ;;
@@ -175,12 +175,13 @@ _pscli() {
         esac
         ;;
     "table create")
-        flags+=" --rows --cols --type --row-format --keys --updater --init --seed --partitions --partition-by --replicas --ack --filter --allow-nonfinite --versions"
+        flags+=" --rows --cols --type --row-format --keys --updater --init --seed --partitions --partition-by --replicas --ack --filter --combine --allow-nonfinite --versions"
         case $previous in
     --type) words="i32 i64 f32 f64"; value=1 ;;
     --row-format) words="dense sparse auto"; value=1 ;;
     --keys) words="range hash"; value=1 ;;
     --ack) words="memory replica disk"; value=1 ;;
+    --combine) words="each clock-sum clock-mean"; value=1 ;;
         esac
         ;;
     "table list")
@@ -194,6 +195,14 @@ _pscli() {
             words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
         ;;
     "table ack")
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "table set")
+        flags+=" --combine"
+        case $previous in
+    --combine) words="each clock-sum clock-mean"; value=1 ;;
+        esac
         [ -z "$rest$value" ] && [[ $current != -* ]] &&
             words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
         ;;

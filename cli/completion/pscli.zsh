@@ -16,7 +16,7 @@ _pscli() {
     '') words_=( cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help version) ;;
     cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore settings get set unset registry rebuild) ;;
     node) [[ -z $verb ]] && words_=( list inspect drain remove promote demote) ;;
-    table) [[ -z $verb ]] && words_=( create list inspect drop ack export import) ;;
+    table) [[ -z $verb ]] && words_=( create list inspect drop ack set export import) ;;
     checkpoint) [[ -z $verb ]] && words_=( create list inspect verify restore resume drop) ;;
     push) verb="" ;;
     pull) verb="" ;;
@@ -70,11 +70,12 @@ _pscli() {
     'cluster registry accept') flags+=( --all --accept-loss) ;;
     'cluster registry discard') flags+=() ;;
     'cluster rebuild') flags+=( --from-nodes --accept-loss) ;;
-    'table create') flags+=( --rows --cols --type --row-format --keys --updater --init --seed --partitions --partition-by --replicas --ack --filter --allow-nonfinite --versions) ;;
+    'table create') flags+=( --rows --cols --type --row-format --keys --updater --init --seed --partitions --partition-by --replicas --ack --filter --combine --allow-nonfinite --versions) ;;
     'table list') flags+=() ;;
     'table inspect') flags+=(); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'table drop') flags+=(); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'table ack') flags+=(); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
+    'table set') flags+=( --combine); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'table export') flags+=( --to --format); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'table import') flags+=( --from --format); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'push') flags+=( --from); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;

@@ -10,6 +10,7 @@ static const char *const TYPES[] = {"i32", "i64", "f32", "f64", NULL};
 static const char *const ROW_FORMATS[] = {"dense", "sparse", "auto", NULL};
 static const char *const KEYS[] = {"range", "hash", NULL};
 static const char *const ACKS[] = {"memory", "replica", "disk", NULL};
+static const char *const COMBINES[] = {"each", "clock-sum", "clock-mean", NULL};
 static const char *const FILE_FORMATS[] = {"npy", "csv", "text", NULL};
 
 static const ps_example_t CREATE_EXAMPLES[] = {
@@ -109,6 +110,12 @@ static const ps_opt_t CREATE_OPTIONS[] = {
      .help = "default filter of calls that name none, such as cache+delta+lz4+f16; it shrinks "
              "messages. docs/performance.md explains each; delta, lz4 and zstd are not used over "
              "lanes"},
+    {.name = "combine",
+     .kind = PS_OPT_CHOICE,
+     .value = "HOW",
+     .words = COMBINES,
+     .help = "what becomes of the deltas of one clock in a job with max_delay 0: each runs the "
+             "updater; or their sum, or mean, runs it once. Default: $PSD_COMBINE, else each"},
     {.name = "allow-nonfinite", .help = "accept NaN and infinite deltas"},
     {.name = "versions",
      .help =
@@ -131,6 +138,18 @@ static const ps_example_t DROP_EXAMPLES[] = {
 
 static const ps_example_t ACK_EXAMPLES[] = {
     {"pscli table ack w", "accepts that \"w\" has lost rows"}, {NULL, NULL}};
+
+static const ps_example_t SET_EXAMPLES[] = {
+    {"pscli table set w --combine clock-sum", "from the next clock on"},
+    {"pscli table set w --combine each", "as it is by default"},
+    {NULL, NULL}};
+static const ps_opt_t SET_OPTIONS[] = {
+    {.name = "combine",
+     .kind = PS_OPT_CHOICE,
+     .value = "HOW",
+     .words = COMBINES,
+     .help = "what becomes of the deltas of one clock, as for \"table create\". Required"},
+    {.name = NULL}};
 
 static const ps_example_t EXPORT_EXAMPLES[] = {
     {"pscli table export w --to w.npy", "for numpy.load"},
@@ -253,6 +272,18 @@ const ps_cmd_t ps_cmds_table[] = {
                 "the table keeps the rows that came since. A further loss is a new problem.",
      .examples = ACK_EXAMPLES,
      .run = ps_cmd_table_ack},
+    {.noun = "table",
+     .verb = "set",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .complete = "table",
+     .summary = "change a property of a table",
+     .details = "The table must be idle: while a worker runs in a job that has it open, psd "
+                "refuses and names both.",
+     .examples = SET_EXAMPLES,
+     .options = SET_OPTIONS,
+     .run = ps_cmd_table_set},
     {.noun = "table",
      .verb = "export",
      .arguments = "NAME",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pscli table create, list, inspect, ack: the tables of the cluster. */
+/* pscli table create, list, inspect, ack, set: the tables of the cluster. */
 #include "cli/tables/tables.h"
 
 #include <inttypes.h>
@@ -21,6 +21,7 @@ static const ps_column_t TABLES[] = {{"TABLE", "name", PS_UNIT_NONE, false},
                                      {"PARTITIONS", "partitions|n_partitions", PS_UNIT_COUNT, true},
                                      {"REPLICAS", "replicas", PS_UNIT_NONE, true},
                                      {"ACK", "ack", PS_UNIT_NONE, true},
+                                     {"COMBINE", "combine", PS_UNIT_NONE, true},
                                      {"ID", "id", PS_UNIT_NONE, true},
                                      {"LOST", "lost", PS_UNIT_NONE, false},
                                      {NULL, NULL, PS_UNIT_NONE, false}};
@@ -37,6 +38,7 @@ static const ps_column_t TABLE[] = {
     {"SEED", "table.seed", PS_UNIT_NONE, false},
     {"REPLICAS", "table.replicas", PS_UNIT_NONE, false},
     {"ACK", "table.ack", PS_UNIT_NONE, false},
+    {"COMBINE", "table.combine", PS_UNIT_NONE, false},
     {"FILTER", "table.filter", PS_UNIT_NONE, false},
     {"PARTITIONS", "table.partitions|table.n_partitions", PS_UNIT_COUNT, false},
     {"PRESENT", "table.rows_present", PS_UNIT_NONE, false},
@@ -80,15 +82,19 @@ static const ps_column_t ACKED[] = {{"TABLE", "table.name", PS_UNIT_NONE, false}
                                     {"ACKED", "table.loss_acked", PS_UNIT_NONE, false},
                                     {NULL, NULL, PS_UNIT_NONE, false}};
 
+static const ps_column_t SET[] = {{"TABLE", "table.name", PS_UNIT_NONE, false},
+                                  {"COMBINE", "table.combine", PS_UNIT_NONE, false},
+                                  {NULL, NULL, PS_UNIT_NONE, false}};
+
 static const ps_column_t PLANNED[] = {{"TABLE", "table", PS_UNIT_NONE, false},
                                       {"DRY_RUN", "dry_run", PS_UNIT_NONE, false},
                                       {"SPEC", "spec", PS_UNIT_NONE, false},
                                       {NULL, NULL, PS_UNIT_NONE, false}};
 
 /* The options of `table create` that make a spec. */
-static const char *const SPEC_KEYS[] = {"rows",     "cols", "type",  "row-format", "keys",
-                                        "updater",  "init", "seed",  "partitions", "partition-by",
-                                        "replicas", "ack",  "filter"};
+static const char *const SPEC_KEYS[] = {"rows",     "cols", "type",   "row-format", "keys",
+                                        "updater",  "init", "seed",   "partitions", "partition-by",
+                                        "replicas", "ack",  "filter", "combine"};
 
 /* A visible word for people, beside "rows_lost" for programs. */
 static void mark_lost(const ps_out_t *out, json_t *tables)
@@ -299,6 +305,29 @@ psd_status_t ps_cmd_table_ack(ps_cli_t *cli, psd_error_t *err)
                           ? "table \"%s\" continues without the lost rows"
                           : "table \"%s\" has lost no rows",
                       name);
+    }
+    return rc;
+}
+
+psd_status_t ps_cmd_table_set(ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *request = NULL;
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    const char *name = NULL;
+    const char *combine = NULL;
+    psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
+
+    if (rc == PSD_OK && !ps_args_given(&cli->args, "combine")) {
+        rc = psd_error_set(err, PSD_USAGE, "\"table set\" needs --combine HOW");
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    combine = ps_args_text(&cli->args, "combine");
+    request = json_pack("{s:s,s:s,s:s}", "op", "table_set", "name", name, "combine", combine);
+    rc = ps_cli_ask(cli, request, &reply, err);
+    if (rc == PSD_OK) {
+        ps_out_answer(&cli->out, reply, SET, "table \"%s\" combines %s", name, combine);
     }
     return rc;
 }

@@ -19,6 +19,7 @@ psd_status_t ps_cmd_table_list(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_table_inspect(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_table_drop(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_table_ack(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_table_set(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_table_export(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_table_import(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_push(ps_cli_t *cli, psd_error_t *err);

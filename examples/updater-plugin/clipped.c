@@ -90,13 +90,15 @@ static void clipped_apply(const void *self, uint32_t worker, void *values, void 
     }
 }
 
-/* A gradient of zero moves nothing and cuts nothing: rows may be sparse. */
+/* A gradient of zero moves nothing and cuts nothing: rows may be sparse. The
+ * sum of a clock is cut as one gradient. */
 static const psd_updater_t clipped = {
     .abi = PSD_UPDATER_ABI,
     .size = sizeof(psd_updater_t),
     .name = "clipped",
     .types = 1U << PSD_UPDATER_F32,
     .sparse = 1,
+    .sums = 1,
     .open = clipped_open,
     .close = clipped_close,
     .n_states = clipped_n_states,

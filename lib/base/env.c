@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-const char *const ps_env_names[] = {
-    "PSD_CONFIG",  "PSD_ENDPOINT",   "PSD_JOB",       "PSD_MAX_DELAY", "PSD_RUNTIME_DIR",
-    "PSD_SPIN_US", "PSD_TIMEOUT_MS", "PSD_TRANSPORT", "PSD_WORKER",    "PSD_WORKERS",
-    NULL};
+const char *const ps_env_names[] = {"PSD_COMBINE", "PSD_CONFIG",     "PSD_ENDPOINT",
+                                    "PSD_JOB",     "PSD_MAX_DELAY",  "PSD_RUNTIME_DIR",
+                                    "PSD_SPIN_US", "PSD_TIMEOUT_MS", "PSD_TRANSPORT",
+                                    "PSD_WORKER",  "PSD_WORKERS",    NULL};
 
 bool ps_env_is_known(const char *name)
 {

@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-#define PSD_UPDATER_ABI 1 /* of this header; psd refuses any other */
+#define PSD_UPDATER_ABI 2 /* of this header; psd refuses any other */
 
 /* Types of values. */
 #define PSD_UPDATER_I32 1
@@ -47,6 +47,10 @@ typedef struct psd_updater {
     uint32_t sparse;  /* 1: a delta of zero leaves a value of zero with states
                          of zero unchanged, so that sparse rows need not store
                          them; 0: tables of dense rows only */
+    uint32_t sums;    /* 1: tables may combine the deltas of a clock (clock-sum,
+                         clock-mean): apply then gets their sum or mean once,
+                         from PSD_UPDATER_NO_WORKER; 0: tables that combine
+                         each only */
     /*
      * Prepares the updater for TEXT ("" when there is none). On success it
      * returns 0 and sets *ret_self (which may be NULL). Otherwise it returns

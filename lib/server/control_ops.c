@@ -13,6 +13,7 @@ const ps_control_row_t ps_control_ops[] = {
     {"table_inspect", ps_control_table_inspect, false, false, PS_ASK_INSPECT},
     {"table_drop", ps_control_table_drop, false, true, PS_ASK_NONE},
     {"table_ack", ps_control_table_ack, false, true, PS_ASK_NONE},
+    {"table_set", ps_control_table_set, false, true, PS_ASK_NONE},
     {"job_join", ps_control_job_join, false, true, PS_ASK_NONE},
     {"job_leave", ps_control_job_leave, false, true, PS_ASK_NONE},
     {"heartbeat", ps_control_heartbeat, false, false, PS_ASK_NONE},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Four worker processes, 200 clocks: nothing is lost, nobody runs ahead of the
  * bound, and with max_delay 0 the same job ends with the same bytes, also when
- * its clocks end with a push. */
+ * its clocks end with a push, and when a clock's deltas are added up first. */
 #include <math.h>
 #include <psd.h>
 #include <signal.h>
@@ -17,6 +17,7 @@
 
 #define WORKERS 4
 #define CLOCKS 200
+#define CLOCKS_SUMMED 40
 #define ROWS 10000
 #define PER_CLOCK 1000
 #define LOOK_EVERY 20 /* clocks between two looks at the whole table */
@@ -34,6 +35,8 @@ typedef struct run {
     bool is_float; /* deltas of all sizes, whose sum depends on the order */
     bool joined;   /* clocks end with a push, some with one that is refused */
     unsigned naps; /* seed of the pauses only */
+    uint64_t n_clocks;
+    const char *combine; /* of the table */
     shared_t *shared;
 } run_t;
 
@@ -147,9 +150,10 @@ static bool work(const run_t *run, uint32_t worker, psd_client_t *client, psd_er
     CHECK_OK(psd_connect(run->endpoint, NULL, &client, err), err);
     CHECK_OK(psd_spec_set(spec, "rows", "10000", err), err);
     CHECK_OK(psd_spec_set(spec, "type", run->is_float ? "f32" : "i64", err), err);
+    CHECK_OK(psd_spec_set(spec, "combine", run->combine, err), err);
     CHECK_OK(psd_join(client, run->name, worker, WORKERS, run->max_delay, err), err);
     CHECK_OK(psd_table_ensure(client, run->name, spec, &table, err), err);
-    for (uint64_t clock = 0; clock < CLOCKS; clock++) {
+    for (uint64_t clock = 0; clock < run->n_clocks; clock++) {
         make_deltas(run, &state, rows, deltas);
         CHECK_OK(psd_pull(table, rows, PER_CLOCK, values, PER_CLOCK, err), err);
         CHECK(bound_holds(run, clock));
@@ -245,7 +249,7 @@ static bool adds_up(run_t *run, int64_t *values)
     for (int i = 0; i < ROWS; i++) {
         sum += values[i];
     }
-    CHECK(sum == (int64_t)WORKERS * CLOCKS * PER_CLOCK);
+    CHECK(sum == (int64_t)(WORKERS * run->n_clocks * PER_CLOCK));
     (void)printf("%s: sum %lld, widest spread %llu\n", run->name, (long long)sum,
                  (unsigned long long)run->shared->widest);
     return true;
@@ -272,6 +276,28 @@ static bool repeats_exactly(run_t *run, char *values)
     return true;
 }
 
+/* The same of sums: other bits, but the same at each run. */
+static bool sums_repeat_exactly(run_t *run, char *values)
+{
+    enum { SIZE = ROWS * sizeof(float) };
+    static char first[SIZE];
+
+    run->n_clocks = CLOCKS_SUMMED;
+    run->combine = "clock-mean";
+    run->name = "mean1";
+    run->joined = false;
+    CHECK(run_job(run));
+    CHECK(read_table(run, values));
+    memcpy(first, values, SIZE);
+    run->name = "mean2";
+    run->naps = 9;
+    run->joined = true;
+    CHECK(run_job(run));
+    CHECK(read_table(run, values));
+    CHECK(memcmp(first, values, SIZE) == 0);
+    return true;
+}
+
 static void *share(size_t size)
 {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -285,7 +311,11 @@ int main(void)
     shared_t *shared = share(sizeof *shared);
     int64_t *values = share(ROWS * sizeof *values);
     bool ok = shared != NULL && values != NULL && daemon_start(&daemon, NULL);
-    run_t run = {.endpoint = daemon.control, .shared = shared, .naps = 1};
+    run_t run = {.endpoint = daemon.control,
+                 .shared = shared,
+                 .naps = 1,
+                 .n_clocks = CLOCKS,
+                 .combine = "each"};
 
     run.name = "bsp";
     run.max_delay = 0;
@@ -299,6 +329,11 @@ int main(void)
     ok = ok && adds_up(&run, values);
     run.joined = false;
     ok = ok && repeats_exactly(&run, (char *)values);
+    ok = ok && sums_repeat_exactly(&run, (char *)values);
+    run.name = "sums";
+    run.is_float = false;
+    run.combine = "clock-sum";
+    ok = ok && adds_up(&run, values);
     daemon_drop(&daemon, !ok);
     return ok ? 0 : 1;
 }

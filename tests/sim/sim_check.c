@@ -84,6 +84,29 @@ static int64_t behind(const sim_op_t *op, uint32_t row, int64_t value)
     return op->step.kind == SIM_SCALE ? value * 2 : value + op->step.deltas[i];
 }
 
+/* The value of a cell of the client's own column after its first n operations.
+ * Where a clock's deltas are added up, what scales rows comes before them. */
+static int64_t value_behind(const sim_t *sim, const sim_client_t *client, uint32_t row, size_t n)
+{
+    bool sums = sim->plan.spec.combine != PS_COMBINE_EACH && sim->plan.max_delay == 0;
+    int64_t now = 0;
+
+    for (size_t from = 0, to = 0; from < n; from = to) {
+        while (to < n && client->ops[to].clock == client->ops[from].clock) {
+            to++;
+        }
+        for (size_t i = from; sums && i < to; i++) {
+            now = client->ops[i].step.kind == SIM_SCALE ? behind(&client->ops[i], row, now) : now;
+        }
+        for (size_t i = from; i < to; i++) {
+            bool done = sums && client->ops[i].step.kind == SIM_SCALE;
+
+            now = done ? now : behind(&client->ops[i], row, now);
+        }
+    }
+    return now;
+}
+
 /* What a push adds to a row's shared column; 0: nothing. */
 static int64_t shared_delta_of(const sim_op_t *op, uint32_t row)
 {
@@ -156,13 +179,11 @@ static void check_cell(sim_t *sim, const sim_client_t *reader, size_t at,
                        const sim_client_t *writer, uint32_t row, int64_t value)
 {
     bound_t bound = bound_of(sim, reader, at, writer, row);
-    int64_t now = 0;
     size_t last = SIZE_MAX; /* operations after which it is `value` */
     bool kept = false;
 
     for (size_t i = 0; i <= writer->n_ops; i++) {
-        now = i == 0 ? 0 : behind(&writer->ops[i - 1], row, now);
-        if (now == value) {
+        if (value_behind(sim, writer, row, i) == value) {
             last = i;
             kept = kept || (i >= bound.least && i <= bound.most);
         }
@@ -267,17 +288,13 @@ void sim_check_values(sim_t *sim, sim_client_t *client, size_t at, const ps_mess
 
 /* The sum of the client's own column over the rows of the operation, after
  * its first n operations. */
-static int64_t sum_behind(const sim_client_t *client, const sim_op_t *op, size_t n)
+static int64_t sum_behind(const sim_t *sim, const sim_client_t *client, const sim_op_t *op,
+                          size_t n)
 {
     int64_t sum = 0;
 
     for (uint32_t i = 0; i < op->step.n_rows; i++) {
-        int64_t now = 0;
-
-        for (size_t j = 0; j < n; j++) {
-            now = behind(&client->ops[j], op->step.rows[i], now);
-        }
-        sum += now;
+        sum += value_behind(sim, client, op->step.rows[i], n);
     }
     return sum;
 }
@@ -303,7 +320,7 @@ void sim_check_sum(sim_t *sim, sim_client_t *client, size_t at, const ps_message
         return;
     }
     for (size_t n = bound.least; n <= bound.most; n++) {
-        if ((double)sum_behind(client, op, n) == number) {
+        if ((double)sum_behind(sim, client, op, n) == number) {
             return;
         }
     }

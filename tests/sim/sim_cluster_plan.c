@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 #include "sim_cluster.h"
 
 #define FAULT_MS 1050                      /* no faults before */
@@ -251,6 +253,7 @@ void cluster_plan_make(uint64_t seed, cluster_plan_t *plan)
     plan->n_expected = plan->comes ? 1 + (uint32_t)below(&rng, plan->n_clients) : plan->n_clients;
     plan->checkpoint_ms = below(&rng, 2) == 0 ? 0 : 20 + below(&rng, 200);
     plan->versions = plan->checkpoint_ms > 0 && below(&rng, 2) == 0;
+    plan->combine = ps_hash_u64(seed) % 2 == 0 ? PS_COMBINE_CLOCK_SUM : PS_COMBINE_EACH;
     plan->forgets = below(&rng, 4) == 0;
     if (plan->forgets) {
         plan->repeat = 0; /* as on one connection: forgotten messages may not
@@ -277,6 +280,7 @@ void cluster_spec_make(const cluster_plan_t *plan, ps_table_spec_t *spec)
     spec->replicas = plan->replicas;
     spec->ack = cluster_table_ack(plan);
     spec->versions = plan->versions;
+    spec->combine = plan->combine;
 }
 
 static const char *place_name(uint32_t place, char text[16])
@@ -314,8 +318,9 @@ void cluster_plan_print(const cluster_plan_t *plan, FILE *to)
                       plan->tears, plan->cut_every);
     }
     if (plan->job) {
-        (void)fprintf(to, "max_delay %d%s, %u expected\n", plan->max_delay,
-                      plan->comes ? ", workers come and go" : "", plan->n_expected);
+        (void)fprintf(to, "max_delay %d%s, %u expected, combine %s\n", plan->max_delay,
+                      plan->comes ? ", workers come and go" : "", plan->n_expected,
+                      ps_combine_name(plan->combine));
     }
     if (plan->disk) {
         (void)fprintf(to, "disks: %u ms, queue %" PRIu64 "\n", plan->disk_ms,

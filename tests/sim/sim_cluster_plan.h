@@ -87,6 +87,7 @@ typedef struct cluster_plan {
     bool forgets;           /* partitions know fewer clients than there are */
     bool versions;          /* rows have versions, so a checkpoint may have
                              * only the changed rows */
+    ps_combine_t combine;   /* of the table */
     cluster_fault_t faults[CLUSTER_FAULTS_MAX];
     uint32_t n_faults;
 } cluster_plan_t;

@@ -42,6 +42,18 @@ static void plan_table(sim_plan_t *plan, ps_rng_t *rng)
     }
 }
 
+/* Of its own draws, so that the rest of a seed's world stays as it is. A mean is
+ * no whole number: only other runs can check its bits. */
+static void plan_combine(sim_plan_t *plan, uint64_t seed)
+{
+    ps_rng_t rng = {.state = ps_hash_u64(seed ^ (UINT64_C(1) << 61))};
+    uint64_t last = plan->spec.type == PS_TYPE_F32 ? PS_COMBINE_CLOCK_MEAN : PS_COMBINE_CLOCK_SUM;
+
+    if (chance(&rng, 60)) {
+        plan->spec.combine = (ps_combine_t)between(&rng, PS_COMBINE_CLOCK_SUM, last);
+    }
+}
+
 void sim_plan_make(uint64_t seed, sim_plan_t *ret_plan)
 {
     static const int32_t delays[] = {0, 0, 1, 2, 3, -1};
@@ -64,6 +76,7 @@ void sim_plan_make(uint64_t seed, sim_plan_t *ret_plan)
         plan->n_clients += plan->n_members;
     }
     plan_table(plan, &rng);
+    plan_combine(plan, seed);
     if (plan->n_workers > 1 && chance(&rng, 25)) {
         plan->late = (uint32_t)ps_rng_below(&rng, plan->n_workers);
         plan->expected = chance(&rng, 50);

@@ -97,6 +97,7 @@ static inline void sample_table(ps_table_t *table)
     spec->ack = PS_ACK_DISK;
     spec->allow_nonfinite = true;
     spec->versions = true;
+    spec->combine = PS_COMBINE_CLOCK_SUM;
     cr_assert_eq(ps_updater_spec_parse("sgd:alpha=0.1,l2=0.5", &spec->updater, NULL), PSD_OK);
     cr_assert_eq(ps_init_spec_parse("uniform:-1,1", &spec->init, NULL), PSD_OK);
     cr_assert_eq(ps_partition_by_parse("list:50", spec, NULL), PSD_OK);
@@ -204,6 +205,10 @@ static inline ps_command_t command_sample(ps_command_kind_t kind)
         sample_text(command.name, sizeof command.name, "n1");
         command.number = PS_NODE_REMOVED;
         sample_changes(&command);
+        break;
+    case PS_COMMAND_SET:
+        command.number = 3;
+        command.combine = PS_COMBINE_CLOCK_MEAN;
         break;
     case PS_COMMAND_TERM:
         command.number = 3;

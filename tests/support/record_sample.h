@@ -15,7 +15,7 @@
 #include "base/cursor.h"
 #include "wire/records/record.h"
 
-#define N_SAMPLE_RECORDS 8
+#define N_SAMPLE_RECORDS 9
 
 static inline ps_bytes_t record_sample_text(const char *text)
 {
@@ -63,8 +63,8 @@ static inline void record_sample_range(ps_record_t *ret, ps_payload_t **ret_payl
 static inline void record_sample(size_t i, ps_record_t *ret, ps_payload_t **ret_payload)
 {
     static const ps_record_kind_t kinds[N_SAMPLE_RECORDS] = {
-        PS_RECORD_PUSH,   PS_RECORD_REFUSAL, PS_RECORD_MARK, PS_RECORD_JOB,
-        PS_RECORD_FORGET, PS_RECORD_EPOCH,   PS_RECORD_PUSH, PS_RECORD_RETIRE};
+        PS_RECORD_PUSH,  PS_RECORD_REFUSAL, PS_RECORD_MARK,   PS_RECORD_JOB, PS_RECORD_FORGET,
+        PS_RECORD_EPOCH, PS_RECORD_PUSH,    PS_RECORD_RETIRE, PS_RECORD_SET};
     const ps_bytes_t none = {NULL, 0};
 
     assert(i < N_SAMPLE_RECORDS);

@@ -122,14 +122,14 @@ static inline bool fixture_dump_table(const ps_table_t *table, ps_buffer_t *text
                          "table %u %s created %" PRIu64 " lost %d %d %" PRIu64 " %u rows %" PRIu64
                          " cols %u %s %s %s %s %s seed %" PRIu64
                          " parts %u slices %u replicas %u ack %s nonfinite %d versions %d "
-                         "restoring %d filter \"%s\" ",
+                         "combine %s restoring %d filter \"%s\" ",
                          table->id, spec->name, table->created_unix_ms, table->rows_lost,
                          table->loss_acked, table->lost_sessions, table->lost_jobs, spec->n_rows,
                          spec->n_cols, ps_type_name(spec->type),
                          ps_row_format_name(spec->row_format), ps_keys_name(spec->keys), updater,
                          init, spec->seed, spec->n_partitions, spec->n_col_slices, spec->replicas,
                          ps_ack_name(spec->ack), spec->allow_nonfinite, spec->versions,
-                         table->restoring, spec->filter) &&
+                         ps_combine_name(spec->combine), table->restoring, spec->filter) &&
          ps_partition_by_format(spec, text) && ps_buffer_append(text, "\n", 1);
     for (uint32_t i = 0; i < spec->n_partitions; i++) {
         const ps_route_t *route = &table->routes[i];

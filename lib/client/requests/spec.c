@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification of a new table, as keys and values. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -160,6 +161,13 @@ static psd_status_t set_versions(ps_table_spec_t *spec, const char *key, const c
     return parse_bool(key, value, &spec->versions, err);
 }
 
+static psd_status_t set_combine(ps_table_spec_t *spec, const char *key, const char *value,
+                                psd_error_t *err)
+{
+    (void)key;
+    return ps_combine_parse(value, &spec->combine, err);
+}
+
 static psd_status_t set_filter(ps_table_spec_t *spec, const char *key, const char *value,
                                psd_error_t *err)
 {
@@ -185,6 +193,7 @@ static const struct {
     {"ack", set_ack},
     {"allow-nonfinite", set_allow_nonfinite},
     {"versions", set_versions},
+    {"combine", set_combine},
     {"filter", set_filter},
 };
 
@@ -192,9 +201,37 @@ static const struct {
 static void note_set(psd_spec_t *self, size_t i)
 {
     self->partition_by_set = self->partition_by_set || keys[i].set == set_partition_by;
+    self->combine_set = self->combine_set || keys[i].set == set_combine;
     if (keys[i].set == set_keys && !self->partition_by_set) {
         self->spec.partition_by = ps_partition_by_default(self->spec.keys);
     }
+}
+
+psd_status_t ps_spec_settle_combine(ps_table_spec_t *spec, psd_error_t *err)
+{
+    const char *text = getenv("PSD_COMBINE");
+    ps_combine_t combine = PS_COMBINE_EACH;
+    psd_status_t rc = PSD_OK;
+
+    if (text == NULL || text[0] == '\0') {
+        return PSD_OK;
+    }
+    rc = ps_combine_parse(text, &combine, err);
+    if (rc != PSD_OK) {
+        return psd_error_wrap(err, rc, "PSD_COMBINE");
+    }
+    switch ((int)spec->updater.kind) {
+    case PS_UPDATER_ASSIGN: /* a sum is not what these mean */
+    case PS_UPDATER_MIN:
+    case PS_UPDATER_MAX:
+    case PS_UPDATER_DCASGD:
+    case PS_UPDATER_PLUGIN:
+        break;
+    default:
+        spec->combine = combine;
+        break;
+    }
+    return PSD_OK;
 }
 
 psd_status_t psd_spec_set(psd_spec_t *self, const char *key, const char *value, psd_error_t *err)
@@ -214,6 +251,6 @@ psd_status_t psd_spec_set(psd_spec_t *self, const char *key, const char *value, 
                          "key is \"%.80s\"; allowed: rows, cols, type, "
                          "row-format, keys, updater, init, seed, partitions, "
                          "partition-by, replicas, ack, allow-nonfinite, "
-                         "versions, filter",
+                         "versions, combine, filter",
                          key);
 }

@@ -210,6 +210,9 @@ static psd_status_t open_or_make(psd_client_t *client, const char *op, const cha
     } else {
         rc = ps_table_spec_copy(&spec->spec, &named, err);
     }
+    if (rc == PSD_OK && (spec == NULL || !spec->combine_set)) {
+        rc = ps_spec_settle_combine(&named, err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }
@@ -250,9 +253,9 @@ psd_status_t psd_table_open(psd_client_t *client, const char *name, psd_table_t 
 /* The first difference between an existing table and the spec. */
 static psd_status_t check_agrees(const psd_table_t *self, const psd_spec_t *spec, psd_error_t *err)
 {
-    enum { KEYS, ROWS, COLS, TYPE, UPDATER, N };
+    enum { KEYS, ROWS, COLS, TYPE, UPDATER, COMBINE, N };
 
-    static const char *const what[N] = {"keys", "rows", "cols", "type", "updater"};
+    static const char *const what[N] = {"keys", "rows", "cols", "type", "updater", "combine"};
     const ps_table_spec_t *const specs[2] = {&self->spec, &spec->spec};
     char texts[2][N][PS_SPEC_TEXT_SIZE];
 
@@ -262,6 +265,8 @@ static psd_status_t check_agrees(const psd_table_t *self, const psd_spec_t *spec
         (void)snprintf(texts[i][COLS], PS_SPEC_TEXT_SIZE, "%" PRIu32, specs[i]->n_cols);
         (void)snprintf(texts[i][TYPE], PS_SPEC_TEXT_SIZE, "%s", ps_type_name(specs[i]->type));
         ps_updater_spec_format(&specs[i]->updater, texts[i][UPDATER]);
+        (void)snprintf(texts[i][COMBINE], PS_SPEC_TEXT_SIZE, "%s",
+                       spec->combine_set ? ps_combine_name(specs[i]->combine) : "");
     }
     for (size_t i = 0; i < N; i++) {
         if (strcmp(texts[0][i], texts[1][i]) != 0) {

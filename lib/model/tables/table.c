@@ -26,6 +26,7 @@ void ps_table_spec_init(ps_table_spec_t *self)
         .partition_by = PS_PARTITION_BY_RANGE,
         .replicas = 1,
         .ack = PS_ACK_MEMORY,
+        .combine = PS_COMBINE_EACH,
     };
 }
 

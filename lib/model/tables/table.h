@@ -94,6 +94,14 @@ typedef enum ps_ack {
     PS_ACK_DISK = 3
 } ps_ack_t;
 
+/* What becomes of the deltas that workers push in one clock of a job with max_delay 0. In other
+ * jobs, and without a job, each push is applied by itself. */
+typedef enum ps_combine {
+    PS_COMBINE_EACH = 1,      /* each push runs the updater, in the order of the workers */
+    PS_COMBINE_CLOCK_SUM = 2, /* their sum (model/combine/combine.h) runs it once */
+    PS_COMBINE_CLOCK_MEAN = 3 /* as the sum, divided by the number of workers in that clock */
+} ps_combine_t;
+
 #define PS_TABLE_FILTER_SIZE 96 /* bytes of the longest filter, with '\0' */
 
 typedef struct ps_table_spec {
@@ -119,10 +127,11 @@ typedef struct ps_table_spec {
     char filter[PS_TABLE_FILTER_SIZE]; /* for clients' calls that name none; "" for none;
                                           protocol/facts/table_filter.h */
     bool versions;                     /* a row stores the version of its last change, 8 bytes */
+    ps_combine_t combine;
 } ps_table_spec_t;
 
 /* A valid spec except for name and n_rows: f32, 1 column, dense, range keys and
- * partitions, add, zero, 1 replica, memory; n_partitions and n_col_slices 0. */
+ * partitions, add, zero, 1 replica, memory, combine each; n_partitions and n_col_slices 0. */
 void ps_table_spec_init(ps_table_spec_t *self);
 /* Frees boundaries and zeroes the struct; fits PSD_AUTO. */
 void ps_table_spec_done(ps_table_spec_t *self);
@@ -137,8 +146,8 @@ void ps_table_spec_settle(ps_table_spec_t *self, uint32_t default_partitions);
 /*
  * Checks every rule: bounds above; integer types take add, assign, min, max and
  * plug-ins only, and whole-number initial values of their range; sparse and
- * auto rows begin at zero; ftrl begins at zero; n_partitions is settled and
- * divisible; boundaries ascend strictly, lie inside the rows and
+ * auto rows begin at zero; ftrl begins at zero; dcasgd combines each;
+ * n_partitions is settled and divisible; boundaries ascend strictly, lie inside the rows and
  * match n_partitions.
  * Errors: PSD_INVALID, naming field, value and what is allowed.
  */
@@ -149,6 +158,7 @@ PSD_MUST_CHECK psd_status_t ps_table_spec_check(const ps_table_spec_t *self, psd
  * *ret alone on error: PSD_INVALID, naming the text and what is allowed.
  *   row format  dense | sparse | auto          keys  range | hash
  *   ack         memory | replica | disk
+ *   combine     each | clock-sum | clock-mean
  *   updater     add | assign | min | max | sgd[:alpha=F,l1=F,l2=F] | … |
  *               plugin:NAME[:TEXT]   (model/tables/updaters.def)
  *   init        zero | constant:V | uniform:LOW,HIGH | normal:MEAN,STD
@@ -158,6 +168,7 @@ PSD_MUST_CHECK psd_status_t ps_row_format_parse(const char *text, ps_row_format_
                                                 psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_keys_parse(const char *text, ps_keys_t *ret, psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_ack_parse(const char *text, ps_ack_t *ret, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_combine_parse(const char *text, ps_combine_t *ret, psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_updater_spec_parse(const char *text, ps_updater_spec_t *ret,
                                                   psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_init_spec_parse(const char *text, ps_init_spec_t *ret,
@@ -170,6 +181,7 @@ PSD_MUST_CHECK psd_status_t ps_partition_by_parse(const char *text, ps_table_spe
 const char *ps_row_format_name(ps_row_format_t value);
 const char *ps_keys_name(ps_keys_t value);
 const char *ps_ack_name(ps_ack_t value);
+const char *ps_combine_name(ps_combine_t value);
 const char *ps_updater_name(ps_updater_kind_t value);
 const char *ps_init_name(ps_init_kind_t value);
 #define PS_SPEC_TEXT_SIZE 256

@@ -14,6 +14,9 @@ static const ps_word_t row_formats[] = {
 static const ps_word_t keys_words[] = {{"range", PS_KEYS_RANGE}, {"hash", PS_KEYS_HASH}};
 static const ps_word_t acks[] = {
     {"memory", PS_ACK_MEMORY}, {"replica", PS_ACK_REPLICA}, {"disk", PS_ACK_DISK}};
+static const ps_word_t combines[] = {{"each", PS_COMBINE_EACH},
+                                     {"clock-sum", PS_COMBINE_CLOCK_SUM},
+                                     {"clock-mean", PS_COMBINE_CLOCK_MEAN}};
 
 psd_status_t ps_row_format_parse(const char *text, ps_row_format_t *ret, psd_error_t *err)
 {
@@ -45,6 +48,17 @@ psd_status_t ps_ack_parse(const char *text, ps_ack_t *ret, psd_error_t *err)
         return ps_word_unknown("ack level", text, "memory, replica or disk", err);
     }
     *ret = (ps_ack_t)value;
+    return PSD_OK;
+}
+
+psd_status_t ps_combine_parse(const char *text, ps_combine_t *ret, psd_error_t *err)
+{
+    int value = ps_word_find(PS_WORDS(combines), text, strlen(text));
+
+    if (value == 0) {
+        return ps_word_unknown("combine", text, "each, clock-sum or clock-mean", err);
+    }
+    *ret = (ps_combine_t)value;
     return PSD_OK;
 }
 
@@ -131,6 +145,11 @@ const char *ps_keys_name(ps_keys_t value)
 const char *ps_ack_name(ps_ack_t value)
 {
     return ps_word_of(PS_WORDS(acks), (int)value);
+}
+
+const char *ps_combine_name(ps_combine_t value)
+{
+    return ps_word_of(PS_WORDS(combines), (int)value);
 }
 
 bool ps_partition_by_format(const ps_table_spec_t *self, ps_buffer_t *buffer)

@@ -88,6 +88,10 @@ static psd_status_t try_table(const psd_updater_t *functions, const ps_table_spe
         return psd_error_set(err, PSD_INVALID, "plug-in %s takes row format dense only, not %s",
                              updater->plugin, ps_row_format_name(table->row_format));
     }
+    if (functions->sums != 1 && table->combine != PS_COMBINE_EACH) {
+        return psd_error_set(err, PSD_INVALID, "plug-in %s takes combine each only, not %s",
+                             updater->plugin, ps_combine_name(table->combine));
+    }
     if (functions->open((uint32_t)table->type, updater->parameters, &made, reason, sizeof reason) !=
         0) {
         reason[sizeof reason - 1] = '\0';

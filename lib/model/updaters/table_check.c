@@ -55,10 +55,27 @@ static psd_status_t check_words(const ps_table_spec_t *self, psd_error_t *err)
                              "ack level %d is not known; memory, replica and disk are",
                              (int)self->ack);
     }
+    if (self->combine < PS_COMBINE_EACH || self->combine > PS_COMBINE_CLOCK_MEAN) {
+        return psd_error_set(err, PSD_INVALID,
+                             "combine %d is not known; each, clock-sum and clock-mean are",
+                             (int)self->combine);
+    }
     if (self->replicas < 1) {
         return psd_error_set(err, PSD_INVALID, "replicas is 0; 1 or more are allowed");
     }
     return PSD_OK;
+}
+
+/* A rule that tells workers apart cannot run on their sum. A plug-in is asked when it is bound. */
+static psd_status_t check_combine(const ps_table_spec_t *self, psd_error_t *err)
+{
+    if (self->combine == PS_COMBINE_EACH || self->updater.kind != PS_UPDATER_DCASGD) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_INVALID,
+                         "combine %s is not allowed with updater dcasgd, which keeps a backup for "
+                         "each worker; each is",
+                         ps_combine_name(self->combine));
 }
 
 /* The number as the table's type stores it. */
@@ -229,6 +246,9 @@ psd_status_t ps_table_spec_check(const ps_table_spec_t *self, psd_error_t *err)
     }
     if (rc == PSD_OK) {
         rc = ps_updater_spec_check(self, err);
+    }
+    if (rc == PSD_OK) {
+        rc = check_combine(self, err);
     }
     if (rc == PSD_OK) {
         rc = check_init(self, err);

@@ -8,7 +8,7 @@
 #include "protocol/partition/replay.h"
 #include "protocol/replica/replicas.h"
 
-#define EFFECTS_PER_TAKE 4 /* record, answer, two notes */
+#define EFFECTS_PER_TAKE 5 /* two records, answer, two notes */
 
 /* The record of the request's result. */
 static ps_record_t record_of(const ps_request_t *request, ps_record_kind_t kind)
@@ -138,6 +138,23 @@ static bool needs_own_payload(const ps_step_t *step, const ps_partition_t *self,
     return gate == NULL || ps_gate_is_bsp(gate);
 }
 
+/* Between two clocks the partition takes over what the table's spec says of
+ * them now. */
+static bool settle_combine(ps_step_t *step, ps_partition_t *self, const ps_job_place_t *place)
+{
+    ps_record_t record = {.kind = PS_RECORD_SET, .seq = (uint64_t)self->spec->combine};
+
+    if (self->combine == self->spec->combine || place == NULL || !ps_gate_is_bsp(place->gate)) {
+        return true;
+    }
+    for (size_t i = 0; i < self->n_jobs; i++) {
+        if (self->jobs[i].open.n_pushes > 0) {
+            return true;
+        }
+    }
+    return ps_replicas_record(step, self, &record, NULL);
+}
+
 static bool take(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
 {
     ps_job_place_t *place = NULL;
@@ -148,6 +165,9 @@ static bool take(ps_step_t *step, ps_partition_t *self, const ps_request_t *requ
     }
     if (rc != PSD_OK) {
         return refuse(step, self, request, rc);
+    }
+    if (!settle_combine(step, self, place)) {
+        return false;
     }
     return request->kind == PS_KIND_MARK ? take_mark(step, self, request)
                                          : take_push(step, self, request);

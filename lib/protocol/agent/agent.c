@@ -474,6 +474,7 @@ static psd_status_t take_table(ps_agent_t *self, ps_node_message_t *message, psd
     table->rows_lost = marks.rows_lost;
     table->lost_sessions = marks.lost_sessions;
     table->restoring = marks.restoring;
+    table->spec.combine = marks.spec.combine;
     rc = ps_places_put(message, table, err);
     return rc == PSD_OK ? put_task(self, PS_TASK_TABLE, marks.id, message->serial, err) : rc;
 }

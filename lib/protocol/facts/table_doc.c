@@ -125,5 +125,6 @@ bool ps_table_spec_to_doc(const ps_table_spec_t *spec, ps_doc_t *doc)
            ps_doc_set_text(doc, "ack", ps_ack_name(spec->ack)) &&
            ps_doc_set_bool(doc, "allow_nonfinite", spec->allow_nonfinite) &&
            (!spec->versions || ps_doc_set_bool(doc, "versions", true)) &&
+           ps_doc_set_text(doc, "combine", ps_combine_name(spec->combine)) &&
            (spec->filter[0] == '\0' || ps_doc_set_text(doc, "filter", spec->filter));
 }

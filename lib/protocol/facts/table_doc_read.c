@@ -109,6 +109,13 @@ static psd_status_t read_words(const ps_doc_t *doc, ps_table_spec_t *spec, psd_e
     if (rc == PSD_OK) {
         rc = psd_error_wrap(err, ps_ack_parse(word, &spec->ack, err), "ack");
     }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_text_or(doc, "combine", WORD_MAX, ps_combine_name(spec->combine), &word,
+                                err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_combine_parse(word, &spec->combine, err);
+    }
     return rc;
 }
 

@@ -314,6 +314,14 @@ uint64_t ps_gate_finished(const ps_gate_t *self, size_t i, uint32_t *ret_worker)
     return finished;
 }
 
+bool ps_gate_took_part(const ps_gate_t *self, size_t i, uint64_t clock)
+{
+    const gate_worker_t *worker = &self->workers[i];
+
+    return worker->is.state != PS_WORKER_EXPECTED && worker->is.state != PS_WORKER_JOINING &&
+           worker->is.start <= clock && finished_of(worker) > clock;
+}
+
 psd_status_t ps_gate_job_now(const ps_gate_t *self, ps_job_t *ret_job, psd_error_t *err)
 {
     ps_job_t job = {.id = self->job,

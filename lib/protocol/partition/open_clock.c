@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "wire/messages/message.h"
 
 void ps_open_clock_done(ps_open_clock_t *self)
 {
@@ -34,6 +35,18 @@ static int compare(const void *left, const void *right)
     return order != 0 ? order : in_order(a->seq, b->seq);
 }
 
+static int compare_by_clock(const void *left, const void *right)
+{
+    const ps_logged_t *a = left;
+    const ps_logged_t *b = right;
+    int order = in_order(a->clock, b->clock);
+
+    if (order == 0) {
+        order = in_order(a->op.op == PS_CHANGE_UPDATE, b->op.op == PS_CHANGE_UPDATE);
+    }
+    return order != 0 ? order : compare(left, right);
+}
+
 uint64_t ps_open_clock_cost(const ps_payload_t *payload)
 {
     return sizeof(ps_logged_t) + ps_payload_size(payload);
@@ -57,6 +70,13 @@ void ps_open_clock_sort(ps_open_clock_t *self)
 {
     if (self->n_pushes > 1) {
         qsort(self->pushes, self->n_pushes, sizeof *self->pushes, compare);
+    }
+}
+
+void ps_open_clock_sort_by_clock(ps_open_clock_t *self)
+{
+    if (self->n_pushes > 1) {
+        qsort(self->pushes, self->n_pushes, sizeof *self->pushes, compare_by_clock);
     }
 }
 

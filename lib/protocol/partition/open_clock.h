@@ -39,6 +39,9 @@ uint64_t ps_open_clock_cost(const ps_payload_t *payload);
 PSD_MUST_CHECK bool ps_open_clock_add(ps_open_clock_t *self, const ps_logged_t *push);
 /* Sorts the pushes into the order in which they will be applied. */
 void ps_open_clock_sort(ps_open_clock_t *self);
+/* Sorts them for clocks whose deltas are added up: by clock; in a clock, changes of rows where they
+ * lie first; then in the order above. */
+void ps_open_clock_sort_by_clock(ps_open_clock_t *self);
 /* Drops the first n pushes, which were applied. */
 void ps_open_clock_drop(ps_open_clock_t *self, size_t n);
 #endif

@@ -24,6 +24,7 @@ psd_status_t ps_partition_new(const ps_table_spec_t *spec, ps_table_use_t *use, 
     self->spec = spec;
     self->use = use;
     self->version = 1;
+    self->combine = PS_COMBINE_EACH;
     self->deadline_ms = UINT64_MAX;
     self->lead = (ps_lead_t){.primary = true, .until_ms = UINT64_MAX};
     rc = ps_store_new(spec, number, &self->store, err);
@@ -88,6 +89,7 @@ bool ps_partition_begin_anew(ps_step_t *step, ps_partition_t *self)
     self->base_given = false;
     self->life = ++step->n_lives;
     self->version = 1;
+    self->combine = PS_COMBINE_EACH;
     ps_partition_count_rows(step, self, false);
     return true;
 }

@@ -94,9 +94,11 @@ typedef struct ps_partition {
     uint64_t life;                /* of the copy in this process: news from the disk about another
                                      life is stale */
     uint64_t version;             /* of the rows; from 1, grows as they change */
-    ps_map_t windows;             /* session -> ps_window_t, owned */
-    ps_session_set_t retired;     /* sessions without a window that are refused */
-    ps_job_place_t *jobs;         /* owned, in order of first use */
+    ps_combine_t combine; /* as its records say; the primary makes one (SET) when it differs from
+                             the spec's and no clock has pushes */
+    ps_map_t windows;     /* session -> ps_window_t, owned */
+    ps_session_set_t retired; /* sessions without a window that are refused */
+    ps_job_place_t *jobs;     /* owned, in order of first use */
     size_t n_jobs;
     size_t jobs_capacity;
     ps_held_list_t held;

@@ -191,7 +191,8 @@ static bool put_state(ps_buffer_t *to, const ps_partition_t *self)
                 ps_buffer_u32(to, self->number) && ps_buffer_u64(to, self->epoch) &&
                 ps_buffer_u64(to, self->lsn) && ps_buffer_u64(to, self->lsn_epoch) &&
                 ps_buffer_u64(to, self->version) && ps_session_set_put(&self->retired, to) &&
-                ps_buffer_u32(to, self->restoring ? 1 : 0) && ps_epochs_put(&self->epochs, to) &&
+                ps_buffer_u32(to, self->restoring ? 1 : 0) &&
+                ps_buffer_u32(to, (uint32_t)self->combine) && ps_epochs_put(&self->epochs, to) &&
                 put_windows(to, &self->windows) && ps_buffer_u32(to, (uint32_t)self->n_jobs);
 
     for (size_t i = 0; fits && i < self->n_jobs; i++) {

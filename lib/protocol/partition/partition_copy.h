@@ -9,11 +9,12 @@
  *          After the last piece both copies have the same bits and stay
  *          identical. Held requests are not part of it: they have had no effect
  *          yet.
- * Shape    the state: u32 format (5), u32 table, u32 partition, u64 epoch, u64
+ * Shape    the state: u32 format (6), u32 table, u32 partition, u64 epoch, u64
  *          lsn, u64 epoch of that record, u64 version of the rows, the sessions
  *          that are refused (session_set.h; format 4: u64, those below it), u32
- *          1 while rows of a checkpoint are missing (else 0); epochs of its
- *          records (epochs.h);
+ *          1 while rows of a checkpoint are missing (else 0); u32 what becomes of
+ *          the pushes of a clock (ps_combine_t; formats 4 and 5: each); epochs
+ *          of its records (epochs.h);
  *          u32 n windows, by session, each: u64 session, u64 next, u64 unsure,
  *          u32 n refusals, each: u64 seq, u16 status, u16 bytes of text (65535:
  *          there is none), text;
@@ -30,7 +31,7 @@
 #include "model/store/store_copy.h"
 #include "protocol/partition/partition.h"
 
-#define PS_STATE_FORMAT UINT32_C(5)
+#define PS_STATE_FORMAT UINT32_C(6)
 #define PS_STATE_FORMAT_MIN UINT32_C(4) /* the oldest snapshot format that this build reads */
 #define PS_STATE_NO_TEXT UINT16_MAX     /* there was no memory for the text */
 

@@ -9,6 +9,8 @@
 #include "protocol/partition/partition_copy.h"
 #include "protocol/partition/answer.h"
 
+#define FORMAT_COMBINE 6 /* from here on the state says how it combines */
+
 static psd_status_t ends(const char *inside, psd_error_t *err)
 {
     return psd_error_set(err, PSD_PROTO, "a partition's state ends inside %s", inside);
@@ -139,12 +141,14 @@ static psd_status_t check_push(const ps_partition_t *self, const ps_job_place_t 
     psd_status_t rc = PSD_OK;
 
     if (record->kind != PS_RECORD_PUSH || record->job != ps_gate_job(place->gate) ||
+        record->worker >= PS_WORKERS_MAX ||
         (record->op.op == PS_CHANGE_AXPY && record->op.other != self->table)) {
         return psd_error_set(err, PSD_PROTO,
-                             "a push of an open clock is a %s of job %" PRIu32 " and table %" PRIu32
-                             "; allowed: PUSH, %" PRIu32 ", %" PRIu32,
-                             ps_record_kind_name(record->kind), record->job, record->op.other,
-                             ps_gate_job(place->gate), self->table);
+                             "a push of an open clock is a %s of job %" PRIu32 ", worker %" PRIu32
+                             " and table %" PRIu32 "; allowed: PUSH, %" PRIu32 ", 0..%d, %" PRIu32,
+                             ps_record_kind_name(record->kind), record->job, record->worker,
+                             record->op.other, ps_gate_job(place->gate), PS_WORKERS_MAX - 1,
+                             self->table);
     }
     rc = ps_store_check_worker(self->store, record->worker, err);
     if (rc != PSD_OK) {
@@ -287,6 +291,7 @@ typedef struct front {
     uint64_t lsn_epoch;
     uint64_t version;
     uint32_t restoring; /* 1: rows of a checkpoint are still to come; or 0 */
+    ps_combine_t combine;
     ps_epochs_t epochs;
 } front_t;
 
@@ -295,12 +300,28 @@ static psd_status_t read_retired(ps_cursor_t *cursor, ps_partition_t *self, uint
 {
     uint64_t lowest = 0;
 
-    if (format == PS_STATE_FORMAT) {
+    if (format > PS_STATE_FORMAT_MIN) {
         return ps_session_set_take(cursor, &self->retired, err);
     }
     lowest = ps_cursor_u64(cursor); /* all unknown ones below it are refused */
     return lowest == 0 || ps_session_set_add(&self->retired, 0, lowest - 1) ? PSD_OK
                                                                             : no_memory(err);
+}
+
+static psd_status_t read_combine(ps_cursor_t *cursor, uint32_t format, ps_combine_t *ret,
+                                 psd_error_t *err)
+{
+    uint32_t combine = format < FORMAT_COMBINE ? PS_COMBINE_EACH : ps_cursor_u32(cursor);
+
+    if (cursor->failed) {
+        return ends("its front", err);
+    }
+    if (combine < PS_COMBINE_EACH || combine > PS_COMBINE_CLOCK_MEAN) {
+        return psd_error_set(err, PSD_PROTO, "a state combines %" PRIu32 "; allowed: %d..%d",
+                             combine, PS_COMBINE_EACH, PS_COMBINE_CLOCK_MEAN);
+    }
+    *ret = (ps_combine_t)combine;
+    return PSD_OK;
 }
 
 static psd_status_t read_front(ps_cursor_t *cursor, ps_partition_t *self, front_t *ret,
@@ -331,6 +352,10 @@ static psd_status_t read_front(ps_cursor_t *cursor, ps_partition_t *self, front_
         return rc;
     }
     ret->restoring = ps_cursor_u32(cursor);
+    rc = read_combine(cursor, format, &ret->combine, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
     return ret->restoring > 1 ? psd_error_set(err, PSD_PROTO,
                                               "a state says %" PRIu32 " of being restored; "
                                               "allowed: 0, 1",
@@ -378,6 +403,7 @@ psd_status_t ps_partition_take_state(ps_step_t *step, ps_partition_t *self, ps_b
     self->version = front.version;
     self->restoring = front.restoring != 0;
     self->epochs = front.epochs;
+    self->combine = front.combine;
     for (size_t i = 0; i < self->n_jobs; i++) {
         step->logged_bytes += self->jobs[i].open.bytes;
         self->use->logged_bytes += self->jobs[i].open.bytes;

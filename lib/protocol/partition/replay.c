@@ -31,9 +31,8 @@ void ps_partition_ask_to_fill(ps_step_t *step, ps_partition_t *self)
     }
 }
 
-/* Into the rows, for that worker. false: no memory; nothing changed. */
-static bool apply(ps_step_t *step, ps_partition_t *self, uint32_t worker, const ps_row_op_t *op,
-                  const ps_slice_t *slice, const ps_payload_t *payload)
+bool ps_partition_apply(ps_step_t *step, ps_partition_t *self, uint32_t worker,
+                        const ps_row_op_t *op, const ps_slice_t *slice, const ps_payload_t *payload)
 {
     bool has_versions = ps_store_has_versions(self->store);
     psd_status_t rc = PSD_OK;
@@ -55,44 +54,6 @@ static bool apply(ps_step_t *step, ps_partition_t *self, uint32_t worker, const 
         ps_partition_count_rows(step, self, false);
     }
     return rc == PSD_OK;
-}
-
-bool ps_partition_close_clocks(ps_step_t *step, ps_partition_t *self, ps_job_place_t *place)
-{
-    uint64_t closed = ps_gate_closed(place->gate);
-    bool over = place->applied < closed || ps_gate_is_deserted(place->gate);
-    uint64_t bytes = place->open.bytes;
-    size_t n = 0;
-
-    if (!ps_gate_is_bsp(place->gate) || !over) {
-        return true;
-    }
-    ps_open_clock_sort(&place->open);
-    while (n < place->open.n_pushes) {
-        const ps_logged_t *push = &place->open.pushes[n];
-
-        if (!apply(step, self, push->worker, &push->op, &push->slice, push->payload)) {
-            break;
-        }
-        n++;
-    }
-    ps_open_clock_drop(&place->open, n);
-    step->logged_bytes -= bytes - place->open.bytes;
-    self->use->logged_bytes -= bytes - place->open.bytes;
-    if (place->open.n_pushes > 0) {
-        return false;
-    }
-    if (place->applied < closed || n > 0) {
-        ps_count_add(step->counts->clocks_closed, closed - place->applied);
-        PS_NOTE_TRACE(step, (&(ps_note_t){.kind = PS_NOTE_CLOSED,
-                                          .table = self->table,
-                                          .partition = self->number,
-                                          .a = ps_gate_job(place->gate),
-                                          .b = closed,
-                                          .c = n}));
-    }
-    place->applied = closed;
-    return true;
 }
 
 /* A clock that could not be applied whole comes before everything else: every
@@ -189,8 +150,9 @@ static bool replay_push(ps_step_t *step, ps_partition_t *self, const ps_record_t
 
     if (window == NULL || (record->marks && place == NULL) ||
         !(bsp ? keep_push(step, self, place, record, payload)
-              : apply(step, self, record->job == 0 ? PS_UPDATER_NO_WORKER : record->worker,
-                      &record->op, &record->slice, payload))) {
+              : ps_partition_apply(step, self,
+                                   record->job == 0 ? PS_UPDATER_NO_WORKER : record->worker,
+                                   &record->op, &record->slice, payload))) {
         return false;
     }
     note_push(step, self, window, record, bsp ? PS_NOTE_LOGGED : PS_NOTE_APPLIED);
@@ -353,6 +315,9 @@ static bool replay(ps_step_t *step, ps_partition_t *self, const ps_record_t *rec
         return true;
     case PS_RECORD_ROWS:
         return replay_rows(step, self, record, payload);
+    case PS_RECORD_SET:
+        self->combine = (ps_combine_t)record->seq;
+        return true;
     case PS_RECORD_ANEW: /* never one of a partition's records */
     case PS_RECORD_LEAVE:
     default:

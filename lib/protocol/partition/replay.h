@@ -23,6 +23,10 @@ PSD_MUST_CHECK bool ps_partition_replay(ps_step_t *step, ps_partition_t *self,
  * the record's own effects come first. false: as above. */
 PSD_MUST_CHECK bool ps_partition_replay_noted(ps_step_t *step, ps_partition_t *self,
                                               const ps_record_t *record, ps_payload_t *payload);
+/* Into the rows, as a push of that worker. false: no memory; nothing changed. */
+PSD_MUST_CHECK bool ps_partition_apply(ps_step_t *step, ps_partition_t *self, uint32_t worker,
+                                       const ps_row_op_t *op, const ps_slice_t *slice,
+                                       const ps_payload_t *payload);
 /* Applies the pushes of clocks that have closed meanwhile. false: no memory
  * now; call again. */
 PSD_MUST_CHECK bool ps_partition_close_clocks(ps_step_t *step, ps_partition_t *self,

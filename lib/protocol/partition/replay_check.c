@@ -80,7 +80,8 @@ bool ps_partition_takes_record(ps_step_t *step, ps_partition_t *self, const ps_r
         return false;
     }
     if (record->kind == PS_RECORD_PUSH) {
-        return (record->job == 0 || place != NULL) && takes_push(step, self, record, payload);
+        return (record->job == 0 || (place != NULL && record->worker < PS_WORKERS_MAX)) &&
+               takes_push(step, self, record, payload);
     }
     if (record->kind == PS_RECORD_AHEAD) {
         return takes_ahead(self, record);
@@ -91,6 +92,9 @@ bool ps_partition_takes_record(ps_step_t *step, ps_partition_t *self, const ps_r
     if (record->kind == PS_RECORD_ROWS) {
         return payload == NULL || payload->n_spans == 0 ||
                ps_store_check_piece(self->store, payload->spans[0], NULL) == PSD_OK;
+    }
+    if (record->kind == PS_RECORD_SET) {
+        return record->seq >= PS_COMBINE_EACH && record->seq <= PS_COMBINE_CLOCK_MEAN;
     }
     return record->kind != PS_RECORD_ANEW && record->kind != PS_RECORD_LEAVE; /* a log's business */
 }

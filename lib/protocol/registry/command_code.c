@@ -7,6 +7,7 @@
 #include "protocol/registry/registry_fields.def"
 
 #define OLD_VERSION 2              /* of kinds before SETTING */
+#define SETTING_VERSION 3          /* of those that came with settings of the cluster */
 #define MAGIC UINT32_C(0x6d437370) /* "psCm" in memory order */
 
 static const ps_field_t shard_fields[] = {PS_SHARD_FIELDS(PS_FIELD_ROW, ps_route_t, )};
@@ -83,7 +84,16 @@ const char *ps_command_event(ps_command_kind_t kind)
 
 static uint16_t version_of(ps_command_kind_t kind)
 {
-    return kind >= PS_COMMAND_SETTING ? PS_COMMAND_VERSION : OLD_VERSION;
+    switch ((int)kind) {
+    case PS_COMMAND_TABLE: /* it has `combine` */
+    case PS_COMMAND_SET:
+        return PS_COMMAND_VERSION;
+    case PS_COMMAND_SETTING:
+    case PS_COMMAND_MACHINE:
+        return SETTING_VERSION;
+    default:
+        return OLD_VERSION;
+    }
 }
 
 bool ps_command_encode(const ps_command_t *self, ps_buffer_t *buffer)

@@ -48,6 +48,8 @@ static const char *word_of(ps_field_type_t type, int value)
         return ps_keys_name((ps_keys_t)value);
     case PS_AS_ACK:
         return ps_ack_name((ps_ack_t)value);
+    case PS_AS_COMBINE:
+        return ps_combine_name((ps_combine_t)value);
     case PS_AS_COPY_STATE:
         return ps_copy_state_name((ps_copy_state_t)value);
     case PS_AS_WORKER_STATE:

@@ -30,6 +30,7 @@ typedef enum ps_field_type {
     PS_AS_ROW_FORMAT,
     PS_AS_KEYS,
     PS_AS_ACK,
+    PS_AS_COMBINE,
     PS_AS_COPY_STATE,
     PS_AS_WORKER_STATE,
     PS_AS_NODE_STATE, /* a bool: draining */
@@ -78,6 +79,7 @@ struct ps_field_shape {
 #define PS_FITS_ROW_FORMAT(size) ((size) == sizeof(int))
 #define PS_FITS_KEYS(size) ((size) == sizeof(int))
 #define PS_FITS_ACK(size) ((size) == sizeof(int))
+#define PS_FITS_COMBINE(size) ((size) == sizeof(int))
 #define PS_FITS_COPY_STATE(size) ((size) == sizeof(int))
 #define PS_FITS_WORKER_STATE(size) ((size) == sizeof(int))
 #define PS_FITS_NODE_STATE(size) ((size) == sizeof(bool))

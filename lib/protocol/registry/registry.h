@@ -167,6 +167,7 @@ typedef struct ps_command {
     char name[PS_NAME_MAX + 1]; /* of the node, table or queue */
     uint64_t number;            /* sessions stored so far; id of a table; ps_node_state_t; term */
     uint64_t member;            /* that leads in the term */
+    ps_combine_t combine; /* of the table, from now on */
     ps_setting_t setting;
     bool is_set;          /* … has that value; false: what nodes' files say counts */
     ps_node_t node;       /* owned */
@@ -269,6 +270,12 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_table(const ps_registry_t *self,
                                                    ps_command_t *ret_command, psd_error_t *err);
 /* Allows use of a table that was planned with `restoring`. Kind 0 when it is
  * allowed already. Errors: PSD_NO_TABLE. */
+/* Sets what becomes of a clock's pushes. Kind 0 when it is so already. Errors:
+ * PSD_NO_TABLE; PSD_INVALID the updater does not take that; PSD_BUSY a job whose
+ * workers run has the table open. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_set(const ps_registry_t *self, const char *name,
+                                                 ps_combine_t combine, uint64_t unix_ms,
+                                                 ps_command_t *ret_command, psd_error_t *err);
 /* Acknowledges that the table lost rows: it is no longer reported as a problem.
  * Kind 0 when it lost none, or the loss is acknowledged already. Errors:
  * PSD_NO_TABLE. */

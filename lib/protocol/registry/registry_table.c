@@ -301,6 +301,88 @@ psd_status_t ps_command_apply_restored(ps_registry_t *self, const ps_command_t *
     return set_mark(self, command, false, err);
 }
 
+/* ---- set ---- */
+
+/* A job with a live worker has it open; its clock may have pushes. */
+static psd_status_t check_idle(const ps_registry_t *self, const ps_table_t *table, psd_error_t *err)
+{
+    for (size_t i = 0; i < ps_registry_n_jobs(self); i++) {
+        const ps_job_t *job = ps_registry_job_at(self, i);
+        const uint32_t *ids = NULL;
+        size_t n = ps_registry_job_tables(self, job->id, &ids);
+        bool uses = false;
+
+        for (size_t k = 0; k < n; k++) {
+            uses = uses || ids[k] == table->id;
+        }
+        for (size_t k = 0; uses && !job->stopped && k < job->n_workers; k++) {
+            if (ps_worker_is_live(&job->workers[k])) {
+                return psd_error_set(err, PSD_BUSY,
+                                     "table %s is open in job %s, of which worker %u is %s; its "
+                                     "clock may have pushes",
+                                     table->spec.name, job->name, job->workers[k].worker,
+                                     ps_worker_state_name(job->workers[k].state));
+            }
+        }
+    }
+    return PSD_OK;
+}
+
+psd_status_t ps_registry_plan_set(const ps_registry_t *self, const char *name, ps_combine_t combine,
+                                  uint64_t unix_ms, ps_command_t *ret_command, psd_error_t *err)
+{
+    ps_command_t command = ps_registry_command(self, PS_COMMAND_SET, unix_ms);
+    const ps_table_t *table = ps_registry_table(self, name);
+    ps_table_spec_t spec;
+    psd_status_t rc = PSD_OK;
+
+    if (table == NULL) {
+        return psd_error_set(err, PSD_NO_TABLE, "table \"%.80s\" does not exist", name);
+    }
+    if (table->spec.combine == combine) {
+        *ret_command = (ps_command_t){0};
+        return PSD_OK;
+    }
+    spec = table->spec; /* what it owns is borrowed here */
+    spec.combine = combine;
+    rc = ps_table_spec_check(&spec, err);
+    if (rc == PSD_OK) {
+        rc = check_idle(self, table, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    command.number = table->id;
+    command.combine = combine;
+    (void)snprintf(command.text, sizeof command.text, "table %s combines %s", name,
+                   ps_combine_name(combine));
+    *ret_command = command;
+    return PSD_OK;
+}
+
+psd_status_t ps_command_check_set(const ps_registry_t *self, const ps_command_t *command,
+                                  psd_error_t *err)
+{
+    bool known = command->combine >= PS_COMBINE_EACH && command->combine <= PS_COMBINE_CLOCK_MEAN;
+
+    return need_table(command, known && table_of(self, command) != NULL, "to set", err);
+}
+
+psd_status_t ps_command_apply_set(ps_registry_t *self, const ps_command_t *command,
+                                  psd_error_t *err)
+{
+    ps_table_t *table = ps_registry_find_table(self, (uint32_t)command->number);
+
+    assert(table != NULL); /* it was checked */
+    if (!ps_journal_save(self, table, sizeof *table)) {
+        return no_memory(table->spec.name, err);
+    }
+    ps_touch(self, PS_ROW_TABLE, table->id);
+    table->spec.combine = command->combine;
+    table->revision = ++self->revision;
+    return PSD_OK;
+}
+
 psd_status_t ps_registry_plan_ack(const ps_registry_t *self, const char *name, uint64_t unix_ms,
                                   ps_command_t *ret_command, psd_error_t *err)
 {

@@ -440,6 +440,15 @@ static void take_restored(ps_shard_t *self, ps_local_table_t *table, const ps_ev
     }
 }
 
+/* What becomes of pushes from the next clock on. An older word does not take
+ * that back. */
+static void take_combine(ps_local_table_t *table, const ps_event_t *event)
+{
+    if (!is_older(table, event, 0)) {
+        table->spec.combine = event->spec->combine;
+    }
+}
+
 psd_status_t ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_error_t *err)
 {
     ps_local_table_t *table = ps_map_get(&self->step.tables, event->table);
@@ -475,6 +484,7 @@ psd_status_t ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_
 
         table->use.limit_bytes = share > 0 ? share : 1;
     }
+    take_combine(table, event);
     take_loss(self, table, event);
     follow_routes(self, table, event);
     take_restored(self, table, event);

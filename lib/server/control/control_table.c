@@ -306,6 +306,70 @@ psd_status_t ps_control_table_ack(ps_control_t *self, ps_control_request_t *requ
     return rc == PSD_OK ? ps_control_commit_for(self, request, &command, 0, PS_LOG_INFO, err) : rc;
 }
 
+/* A plug-in is asked whether it takes sums. */
+static psd_status_t check_set(const ps_control_t *self, const ps_table_t *table,
+                              ps_combine_t combine, psd_error_t *err)
+{
+    ps_table_spec_t spec = table->spec; /* what it owns is borrowed here */
+
+    spec.combine = combine;
+    return ps_plugins_bind(self->is.plugins, &spec, err);
+}
+
+/* A worker that joins is told after it, to each node; so no clock is closed in two ways. */
+static psd_status_t commit_set(ps_control_t *self, const ps_control_request_t *request, uint32_t id,
+                               ps_combine_t combine, psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    const char *name = ps_registry_table_by_id(self->is.registry, id)->spec.name;
+    psd_status_t rc =
+        ps_registry_plan_set(self->is.registry, name, combine, ps_unix_ms(), &command, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_control_commit_for(self, request, &command, 0, PS_LOG_INFO, err);
+    }
+    if (rc == PSD_OK) {
+        ps_overseer_tell_table(self->overseer, id);
+    }
+    return rc;
+}
+
+psd_status_t ps_control_table_set(ps_control_t *self, ps_control_request_t *request,
+                                  psd_error_t *err)
+{
+    const ps_table_t *table = NULL;
+    bool done = request->outcome.kind == PS_COMMAND_SET;
+    ps_doc_t *doc = ps_doc_add_object(request->reply, "table");
+    ps_combine_t combine = PS_COMBINE_EACH;
+    const char *name = NULL;
+    const char *word = NULL;
+    psd_status_t rc = ps_doc_get_text(request->doc, "name", PS_NAME_MAX, &name, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_text(request->doc, "combine", PS_NAME_MAX, &word, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_combine_parse(word, &combine, err);
+    }
+    if (rc == PSD_OK && !done) {
+        rc = ps_control_find_table(self, request->doc, "name", &table, err);
+    }
+    if (rc == PSD_OK && !done) {
+        rc = check_set(self, table, combine, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (doc == NULL || !ps_doc_set_text(doc, "name", name) ||
+        !ps_doc_set_text(doc, "combine", ps_combine_name(combine))) {
+        return ps_control_no_memory(err);
+    }
+    if (done) {
+        return PSD_OK;
+    }
+    return commit_set(self, request, table->id, combine, err);
+}
+
 /* ---- open and look ---- */
 
 /* Creates the table to open when it does not exist. */

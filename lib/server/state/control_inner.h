@@ -182,6 +182,7 @@ ps_control_op_t ps_control_table_list;
 ps_control_op_t ps_control_table_inspect;
 ps_control_op_t ps_control_table_drop;
 ps_control_op_t ps_control_table_ack;
+ps_control_op_t ps_control_table_set;
 /* control_routes.c */
 ps_control_op_t ps_control_routes;
 /* control_job.c */

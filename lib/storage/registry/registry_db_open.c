@@ -220,6 +220,8 @@ static const char *const migrations[] = {
     "  value INTEGER NOT NULL"
     ") STRICT;"
     "PRAGMA user_version = 13",
+    "ALTER TABLE tables ADD COLUMN combine TEXT NOT NULL DEFAULT 'each';"
+    "PRAGMA user_version = 14",
 };
 #define SCHEMA_VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
 

@@ -36,6 +36,8 @@ const char *ps_record_kind_name(ps_record_kind_t kind)
         return "AHEAD";
     case PS_RECORD_RETIRE:
         return "RETIRE";
+    case PS_RECORD_SET:
+        return "SET";
     }
     return "?";
 }

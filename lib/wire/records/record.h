@@ -56,8 +56,10 @@ typedef enum ps_record_kind {
     PS_RECORD_AHEAD = 10,  /* never in logs: stands for a PUSH of n_rows rows, first_row the lowest,
                               for a copy that does not store these rows yet; they arrive later with
                               the change applied */
-    PS_RECORD_RETIRE = 11  /* `session` has sent BYE or was replaced: its window is freed, and its
+    PS_RECORD_RETIRE = 11, /* `session` has sent BYE or was replaced: its window is freed, and its
                               requests are refused from now on */
+    PS_RECORD_SET = 12     /* from now on the pushes of a clock become what seq says, a ps_combine_t
+                              (model/tables/table.h); at first: each */
 } ps_record_kind_t;
 
 typedef struct ps_record {

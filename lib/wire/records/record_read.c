@@ -136,8 +136,8 @@ static psd_status_t check_kind(const ps_record_fields_t *fields, psd_error_t *er
 {
     bool refusal = fields->kind == PS_RECORD_REFUSAL;
 
-    if (fields->kind < PS_RECORD_PUSH || fields->kind > PS_RECORD_RETIRE) {
-        return damaged(err, PS_RECORD_PLACE_OF(kind), "kind", fields->kind, "1..11");
+    if (fields->kind < PS_RECORD_PUSH || fields->kind > PS_RECORD_SET) {
+        return damaged(err, PS_RECORD_PLACE_OF(kind), "kind", fields->kind, "1..12");
     }
     if (refusal ? fields->status == PSD_OK || !is_status(fields->status)
                 : fields->status != PSD_OK) {

@@ -77,6 +77,7 @@ static void times_apply(const void *self, uint32_t worker, void *values, void *s
 
 static const psd_updater_t good = {
     .abi = PSD_UPDATER_ABI,
+    .sums = 1,
     .size = sizeof(psd_updater_t),
     .name = "times",
     .types = 1 << PSD_UPDATER_F32,
@@ -107,8 +108,8 @@ Test(plugin, what_cannot_be_called_is_refused)
 
     cr_assert_eq(ps_plugin_check("times", &good, NULL), PSD_OK);
     check_refused(NULL, PSD_INVALID, "psd_updater_plugin returned nothing");
-    bad.abi = 2;
-    check_refused(&bad, PSD_VERSION, "it has ABI 2; this psd has 1");
+    bad.abi = PSD_UPDATER_ABI + 1;
+    check_refused(&bad, PSD_VERSION, "it has ABI 3; this psd has 2");
     bad = good;
     bad.size--;
     cr_assert_eq(ps_plugin_check("times", &bad, NULL), PSD_VERSION);
@@ -227,4 +228,19 @@ Test(plugin, an_updater_runs_it)
     }
     ps_updater_destroy(&updater);
     cr_assert_eq(n_open, 0);
+}
+
+Test(plugin, sums_are_for_those_that_take_them)
+{
+    psd_updater_t each = good;
+    ps_plugin_t row = {.name = "times", .functions = &each};
+    const ps_plugins_t rows = {.dir = "/opt/updaters", .plugins = &row, .n_plugins = 1};
+    ps_table_spec_t table = table_with("plugin:times:factor=1");
+
+    table.combine = PS_COMBINE_CLOCK_MEAN;
+    each.sums = 0;
+    bind_refused(&rows, &table, PSD_INVALID,
+                 "plug-in times takes combine each only, not clock-mean");
+    table.combine = PS_COMBINE_EACH;
+    cr_assert_eq(ps_plugins_bind(&rows, &table, NULL), PSD_OK);
 }

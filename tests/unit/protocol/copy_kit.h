@@ -411,6 +411,11 @@ static inline bool make_record(story_t *self)
     if (what == 17) {
         return make_job(self);
     }
+    if (what == 19 && below(self, 3) == 0) {
+        self->record.kind = PS_RECORD_SET;
+        self->record.seq = 1 + below(self, PS_COMBINE_CLOCK_MEAN);
+        return true;
+    }
     self->record.kind = what == 18 && below(self, 4) == 0 ? PS_RECORD_RETIRE : PS_RECORD_EPOCH;
     if (self->record.kind == PS_RECORD_RETIRE) {
         self->record.seq = self->record.session;

@@ -62,3 +62,18 @@ Test(open_clock, survives_every_failed_allocation)
 {
     cr_assert_null(fail_alloc_sweep(add_two, NULL));
 }
+
+Test(open_clock, sorts_by_clock_and_changes_in_place_first)
+{
+    static const uint64_t expected[] = {3, 2, 4, 1, 5};
+    PSD_AUTO(ps_open_clock_done) ps_open_clock_t clock = {0};
+
+    cr_assert(add(&clock, 1, 0, 1) && add(&clock, 0, 0, 2) && add(&clock, 7, 0, 3) &&
+              add(&clock, 0, 1, 4) && add(&clock, 0, 0, 5));
+    clock.pushes[2].op.op = 1;
+    clock.pushes[4].clock = 1;
+    ps_open_clock_sort_by_clock(&clock);
+    for (size_t i = 0; i < 5; i++) {
+        cr_expect_eq(clock.pushes[i].seq, expected[i]);
+    }
+}

@@ -301,7 +301,7 @@ Test(partition_copy, damaged_bytes_are_refused_or_do_no_harm)
 /* ---- a state of an older psd ---- */
 
 /* Of format 4: a number, below which unknown sessions are refused, where runs
- * of them are now. */
+ * of them are now; nothing of what becomes of a clock's pushes. */
 Test(partition_copy, a_state_of_format_4_is_read)
 {
     const size_t place = 44; /* behind format, table, number and four u64 */
@@ -317,17 +317,54 @@ Test(partition_copy, a_state_of_format_4_is_read)
     now = ps_partition_give_state(story.primary.partition);
     cr_assert_not_null(now);
     from = now->span.data;
-    cr_assert_eq(ps_load_u32(from), 5);
+    cr_assert_eq(ps_load_u32(from), 6);
     cr_assert_eq(ps_load_u32(from + place), 0, "no runs");
+    cr_assert_eq(ps_load_u32(from + place + 8), PS_COMBINE_EACH);
     cr_assert(ps_buffer_u32(&old, 4) && ps_buffer_append(&old, from + 4, place - 4) &&
-              ps_buffer_u64(&old, 7) &&
-              ps_buffer_append(&old, from + place + 4, now->span.size - place - 4));
+              ps_buffer_u64(&old, 7) && ps_buffer_append(&old, from + place + 4, 4) &&
+              ps_buffer_append(&old, from + place + 12, now->span.size - place - 12));
     cr_assert_eq(ps_partition_take_state(&copy.shard->step, copy.partition,
                                          (ps_bytes_t){old.data, old.size}, NULL),
                  PSD_OK);
     retired = &copy.partition->retired;
     cr_expect(ps_session_set_has(retired, 6));
     cr_expect_not(ps_session_set_has(retired, 7));
+}
+
+/* Of format 5: without what becomes of a clock's pushes. */
+Test(partition_copy, a_state_of_format_5_is_read)
+{
+    const size_t place = 52; /* behind the above, no runs, and restoring */
+    PSD_AUTO(story_close) story_t story;
+    PSD_AUTO(side_close) side_t copy;
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *now = NULL;
+    PSD_AUTO(ps_buffer_done) ps_buffer_t old = {0};
+    uint8_t *bytes = NULL;
+
+    story_open(&story, 1);
+    cr_assert(side_open(&copy, &story.spec, story.number));
+    story.primary.partition->combine = PS_COMBINE_CLOCK_MEAN;
+    now = ps_partition_give_state(story.primary.partition);
+    cr_assert_not_null(now);
+    cr_assert(ps_buffer_u32(&old, 5) && ps_buffer_append(&old, now->span.data + 4, place - 4) &&
+              ps_buffer_append(&old, now->span.data + place + 4, now->span.size - place - 4));
+    cr_assert_eq(ps_partition_take_state(&copy.shard->step, copy.partition,
+                                         (ps_bytes_t){old.data, old.size}, NULL),
+                 PSD_OK);
+    cr_expect_eq(copy.partition->combine, PS_COMBINE_EACH);
+    old.size = 0;
+    cr_assert(ps_buffer_append(&old, now->span.data, now->span.size));
+    bytes = old.data;
+    ps_partition_clear(copy.partition);
+    cr_assert_eq(ps_partition_take_state(&copy.shard->step, copy.partition,
+                                         (ps_bytes_t){old.data, old.size}, NULL),
+                 PSD_OK);
+    cr_expect_eq(copy.partition->combine, PS_COMBINE_CLOCK_MEAN);
+    ps_partition_clear(copy.partition);
+    ps_store_u32(bytes + place, 4);
+    cr_assert_eq(ps_partition_take_state(&copy.shard->step, copy.partition,
+                                         (ps_bytes_t){old.data, old.size}, NULL),
+                 PSD_PROTO);
 }
 
 /* ---- a table that is being restored ---- */

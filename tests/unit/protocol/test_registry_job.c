@@ -448,3 +448,44 @@ Test(registry_job, the_jobs_that_ended_last_are_remembered)
     cr_assert_eq(ps_registry_n_jobs(registry), PS_JOBS_ENDED_MAX);
     cr_assert_not_null(ps_registry_job(registry, "long"), "the oldest job has ended last");
 }
+
+/* ---- what becomes of a clock's pushes ---- */
+
+static psd_status_t plan_set(const char *name, ps_combine_t combine)
+{
+    return ps_registry_plan_set(registry, name, combine, 5, &command, err);
+}
+
+Test(registry_job, a_table_in_use_keeps_what_it_combines)
+{
+    uint32_t table = make_table("w", 1)->id;
+    uint64_t revision = ps_registry_table(registry, "w")->revision;
+
+    assert_refused(plan_set("v", PS_COMBINE_EACH), PSD_NO_TABLE, "table \"v\" does not exist");
+    assert_nothing_to_do(plan_set("w", PS_COMBINE_EACH));
+    do_planned(plan_set("w", PS_COMBINE_CLOCK_SUM));
+    cr_assert_eq(ps_registry_table(registry, "w")->spec.combine, PS_COMBINE_CLOCK_SUM);
+    cr_assert_gt(ps_registry_table(registry, "w")->revision, revision, "nodes are told");
+    run_worker("a", 0, 1, 0);
+    do_planned(plan_set("w", PS_COMBINE_EACH)); /* it has not opened it */
+    do_planned(ps_registry_plan_job_table(registry, 1, table, 5, &command, err));
+    assert_refused(plan_set("w", PS_COMBINE_CLOCK_MEAN), PSD_BUSY,
+                   "table w is open in job a, of which worker 0 is running; its clock may have "
+                   "pushes");
+    cr_assert_eq(ps_registry_table(registry, "w")->spec.combine, PS_COMBINE_EACH);
+    end_worker("a", 0, PS_WORKER_FINISHED);
+    do_planned(plan_set("w", PS_COMBINE_CLOCK_MEAN));
+    cr_assert_eq(ps_registry_table(registry, "w")->spec.combine, PS_COMBINE_CLOCK_MEAN);
+}
+
+Test(registry_job, what_the_updater_does_not_take_is_not_set)
+{
+    ps_table_spec_t spec;
+
+    ps_table_spec_init(&spec);
+    (void)snprintf(spec.name, sizeof spec.name, "w");
+    spec.n_rows = 10;
+    cr_assert_eq(ps_updater_spec_parse("dcasgd", &spec.updater, NULL), PSD_OK);
+    do_planned(ps_registry_plan_table(registry, &spec, 5, &command, err));
+    cr_assert_eq(plan_set("w", PS_COMBINE_CLOCK_SUM), PSD_INVALID);
+}

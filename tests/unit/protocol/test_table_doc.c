@@ -95,7 +95,7 @@ Test(table_doc, spec_has_the_words_of_table_inspect)
                            "\"updater\":{\"name\":\"add\"},\"init\":{\"name\":\"zero\"},"
                            "\"seed\":0,\"n_partitions\":3,\"n_col_slices\":1,"
                            "\"partition_by\":\"range\",\"replicas\":1,\"ack\":\"memory\","
-                           "\"allow_nonfinite\":false}");
+                           "\"allow_nonfinite\":false,\"combine\":\"each\"}");
 }
 
 Test(table_doc, only_parameters_that_apply_are_written)
@@ -163,6 +163,8 @@ Test(table_doc, every_spec_comes_back_as_it_was)
             spec.seed = UINT64_MAX - i;
             spec.allow_nonfinite = i == 1;
             spec.versions = i == 2;
+            spec.combine = spec.updater.kind == PS_UPDATER_DCASGD ? PS_COMBINE_EACH
+                                                                  : (ps_combine_t)(1 + (i + j) % 3);
             spec.type = i == 0 ? PS_TYPE_I64 : PS_TYPE_F64;
             spec.row_format = (ps_row_format_t)(1 + (i + j) % 3);
             assert_comes_back(&spec);
@@ -296,6 +298,9 @@ static const struct {
     {"{\"name\":\"w\",\"rows\":1,\"replicas\":0}", PSD_INVALID, {"replicas", "0"}},
     {"{\"name\":\"w\",\"rows\":1,\"allow_nonfinite\":\"yes\"}", PSD_PROTO, {"allow_nonfinite"}},
     {"{\"name\":\"w\",\"rows\":1,\"versions\":\"yes\"}", PSD_PROTO, {"versions"}},
+    {"{\"name\":\"w\",\"rows\":1,\"combine\":\"sum\"}",
+     PSD_INVALID,
+     {"combine", "sum", "clock-mean"}},
     {"{\"name\":\"w\",\"rows\":1,\"seed\":-5}", PSD_INVALID, {"seed"}},
 };
 

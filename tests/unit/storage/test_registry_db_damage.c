@@ -22,8 +22,8 @@ static void write_file(const char *text, size_t at)
 Test(registry_db_damage, a_newer_schema_is_refused_by_both_versions)
 {
     make_data();
-    run_sql("PRAGMA user_version = 14");
-    assert_open_fails(PSD_FOREIGN, "its schema is version 14; psd 0.1.0 knows up to 13");
+    run_sql("PRAGMA user_version = 15");
+    assert_open_fails(PSD_FOREIGN, "its schema is version 15; psd 0.1.0 knows up to 14");
 }
 
 Test(registry_db_damage, somebody_elses_database_is_refused_and_not_touched)
@@ -132,6 +132,7 @@ static const char *const damaged_rows[][2] = {
     {"UPDATE tables SET ack = 'default'", "default"},
     {"UPDATE tables SET allow_nonfinite = 7", "allow_nonfinite is not"},
     {"UPDATE tables SET versions = 7", "versions is not"},
+    {"UPDATE tables SET combine = 'all'", "combine is"},
     {"UPDATE tables SET filter = 'f17'", "filter is \"f17\""},
     {"DELETE FROM copies WHERE partition = 2; "
      "DELETE FROM partitions WHERE partition = 2",

@@ -167,7 +167,8 @@ Test(registry_db_place, an_old_file_has_a_lineage_and_a_place)
     ps_id_t uuid = fixture_uuid();
 
     make_data();
-    run_sql("DROP TABLE settings; DROP TABLE members; DROP TABLE answers;"
+    run_sql("ALTER TABLE tables DROP COLUMN combine;"
+            "DROP TABLE settings; DROP TABLE members; DROP TABLE answers;"
             "ALTER TABLE cluster DROP COLUMN lineage; ALTER TABLE cluster DROP COLUMN sm_version;"
             "ALTER TABLE cluster DROP COLUMN applied_index;"
             "ALTER TABLE cluster DROP COLUMN applied_term; PRAGMA user_version = 11");

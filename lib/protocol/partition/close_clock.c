@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A clock has closed: its pushes go into the rows, each by itself or all as one
+ * sum. */
+#include "base/alloc.h"
+#include "model/combine/combine.h"
+#include "model/updaters/updater.h"
+#include "protocol/partition/answer.h"
+#include "protocol/partition/replay.h"
+
+_Static_assert(PS_WORKERS_MAX == PS_COMBINE_POSITIONS, "a worker's position is its rank");
+
+static bool apply_one(ps_step_t *step, ps_partition_t *self, const ps_logged_t *push)
+{
+    return ps_partition_apply(step, self, push->worker, &push->op, &push->slice, push->payload);
+}
+
+/* ---- each push by itself ---- */
+
+/* Returns how many were applied; the next one found no memory. */
+static size_t apply_each(ps_step_t *step, ps_partition_t *self, const ps_open_clock_t *open)
+{
+    size_t n = 0;
+
+    while (n < open->n_pushes && apply_one(step, self, &open->pushes[n])) {
+        n++;
+    }
+    return n;
+}
+
+/* ---- all as one sum ---- */
+
+/* Pushes of one clock, by worker. */
+typedef struct group {
+    const ps_logged_t *pushes;
+    size_t n;
+} group_t;
+
+static bool is_update(const ps_logged_t *push)
+{
+    return push->op.op == PS_CHANGE_UPDATE;
+}
+
+/* The updates from the first push on that are of its clock. */
+static group_t group_of(const ps_logged_t *pushes, size_t n_pushes)
+{
+    group_t group = {.pushes = pushes};
+
+    while (group.n < n_pushes && is_update(&pushes[group.n]) &&
+           pushes[group.n].clock == pushes[0].clock) {
+        group.n++;
+    }
+    return group;
+}
+
+static bool has_pushed(const group_t *group, uint32_t worker)
+{
+    for (size_t i = 0; i < group->n; i++) {
+        if (group->pushes[i].worker == worker) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The workers that did that clock: those that finished it here, and those that
+ * pushed in it and were lost before they did. Not those that have rows here:
+ * what a mean is must not depend on how rows are cut into partitions. */
+static uint32_t count_workers(const ps_gate_t *gate, const group_t *group)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < ps_gate_n_workers(gate); i++) {
+        uint32_t worker = 0;
+
+        (void)ps_gate_finished(gate, i, &worker);
+        if (ps_gate_took_part(gate, i, group->pushes[0].clock) || has_pushed(group, worker)) {
+            n++;
+        }
+    }
+    return n > 0 ? n : 1;
+}
+
+static bool apply_sum(ps_step_t *step, ps_partition_t *self, const ps_gate_t *gate,
+                      const group_t *group)
+{
+    const ps_extent_t *extent = ps_store_extent(self->store);
+    const ps_row_op_t update = {.op = PS_CHANGE_UPDATE};
+    const ps_combine_args_t args = {
+        .type = self->spec->type,
+        .first_col = extent->first_col,
+        .width = extent->last_col - extent->first_col + 1,
+        .divisor = self->combine == PS_COMBINE_CLOCK_MEAN ? count_workers(gate, group) : 1};
+    PSD_AUTO(ps_free_at) ps_combine_part_t *parts = ps_alloc_raw(group->n, sizeof *parts);
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
+    ps_slice_t slice;
+
+    for (size_t i = 0; parts != NULL && i < group->n; i++) {
+        parts[i] = (ps_combine_part_t){.first = group->pushes[i].worker,
+                                       .n = 1,
+                                       .slice = &group->pushes[i].slice,
+                                       .payload = group->pushes[i].payload};
+    }
+    return parts != NULL && ps_combine(&args, parts, group->n, &slice, &payload, NULL) == PSD_OK &&
+           ps_partition_apply(step, self, PS_UPDATER_NO_WORKER, &update, &slice, payload);
+}
+
+/* Clock by clock: first the changes of rows where they lie, then the sum. As
+ * apply_each. */
+static size_t apply_sums(ps_step_t *step, ps_partition_t *self, const ps_job_place_t *place)
+{
+    const ps_open_clock_t *open = &place->open;
+    size_t n = 0;
+
+    while (n < open->n_pushes) {
+        group_t group = group_of(&open->pushes[n], open->n_pushes - n);
+        bool is_done = group.n == 0 ? apply_one(step, self, &open->pushes[n])
+                                    : apply_sum(step, self, place->gate, &group);
+
+        if (!is_done) {
+            break;
+        }
+        n += group.n == 0 ? 1 : group.n;
+    }
+    return n;
+}
+
+static size_t apply_open(ps_step_t *step, ps_partition_t *self, ps_job_place_t *place)
+{
+    if (self->combine == PS_COMBINE_EACH) {
+        ps_open_clock_sort(&place->open);
+        return apply_each(step, self, &place->open);
+    }
+    ps_open_clock_sort_by_clock(&place->open);
+    return apply_sums(step, self, place);
+}
+
+bool ps_partition_close_clocks(ps_step_t *step, ps_partition_t *self, ps_job_place_t *place)
+{
+    uint64_t closed = ps_gate_closed(place->gate);
+    bool over = place->applied < closed || ps_gate_is_deserted(place->gate);
+    uint64_t bytes = place->open.bytes;
+    size_t n = 0;
+
+    if (!ps_gate_is_bsp(place->gate) || !over) {
+        return true;
+    }
+    n = apply_open(step, self, place);
+    ps_open_clock_drop(&place->open, n);
+    step->logged_bytes -= bytes - place->open.bytes;
+    self->use->logged_bytes -= bytes - place->open.bytes;
+    if (place->open.n_pushes > 0) {
+        return false;
+    }
+    if (place->applied < closed || n > 0) {
+        ps_count_add(step->counts->clocks_closed, closed - place->applied);
+        PS_NOTE_TRACE(step, (&(ps_note_t){.kind = PS_NOTE_CLOSED,
+                                          .table = self->table,
+                                          .partition = self->number,
+                                          .a = ps_gate_job(place->gate),
+                                          .b = closed,
+                                          .c = n}));
+    }
+    place->applied = closed;
+    return true;
+}
