@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "daemon/files.h"
+#include "daemon/http_setup.h"
 #include "server/server.h"
 #include "daemon/spare.h"
 
@@ -31,6 +32,8 @@
 typedef struct run {
     const ps_opts_t *options;
     ps_config_t *config;
+    ps_metrics_t *metrics; /* NULL: nothing is counted */
+    ps_http_t *http;       /* NULL: it is off */
     ps_server_t *server;
     ps_turn_t *turn;
     zloop_t *loop;
@@ -40,6 +43,7 @@ typedef struct run {
     int timer;             /* of the next tick; -1: none is set */
     uint64_t timer_due_ms; /* when it fires */
     ps_spare_t spare;
+    bool is_known;   /* to the registry, since this start */
     bool is_ready;   /* and has logged that */
     psd_status_t rc; /* why it could not; err says it */
     psd_error_t *err;
@@ -86,7 +90,8 @@ static bool say_ready(run_t *self)
 {
     char status[STATUS_SIZE];
 
-    self->rc = ps_server_announce(self->server, self->err);
+    self->rc = ps_server_announce(self->server, self->http == NULL ? "" : ps_http_url(self->http),
+                                  self->err);
     if (self->rc != PSD_OK) {
         return false;
     }
@@ -196,7 +201,11 @@ static int go_on(run_t *self)
     if (ps_server_is_broken(self->server)) {
         return -1;
     }
-    if (!self->is_ready && ps_server_is_known(self->server) && !say_ready(self)) {
+    if (!self->is_known && ps_server_is_known(self->server)) {
+        self->is_known = true;
+        ps_metrics_set_stage(self->metrics, PS_STAGE_SERVING);
+    }
+    if (!self->is_ready && self->is_known && !say_ready(self)) {
         return -1;
     }
     if (!watch_link(self) || !watch_quorum(self)) {
@@ -494,7 +503,10 @@ psd_status_t ps_run(const ps_opts_t *options, ps_config_t *config, psd_error_t *
     raise_files();
     ps_files_start();
     if (rc == PSD_OK) {
-        rc = ps_server_open(config, &self.server, err);
+        rc = ps_http_setup(config, &self.metrics, &self.http, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_server_open(config, self.metrics, &self.server, err);
     }
     if (rc == PSD_OK) {
         rc = serve(&self, err);
@@ -506,9 +518,12 @@ psd_status_t ps_run(const ps_opts_t *options, ps_config_t *config, psd_error_t *
         rc = PSD_OK;
     }
     (void)sd_notify(0, "STOPPING=1");
+    ps_metrics_set_stage(self.metrics, PS_STAGE_STOPPING);
+    ps_http_stop(&self.http);
     give_signals_back();
     zloop_destroy(&self.loop);
     ps_server_close(&self.server);
+    ps_metrics_destroy(&self.metrics);
     if (self.signals >= 0) {
         (void)close(self.signals);
     }

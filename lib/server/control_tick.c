@@ -20,6 +20,7 @@ void ps_control_tick(ps_control_t *self)
     ps_control_checkpoint_tick(self);
     ps_control_tend_members(self);
     ps_control_send_due(self);
+    ps_control_look(self);
     if (self->watches.by_job.count > ps_registry_n_jobs(self->is.registry)) {
         ps_watches_sweep(&self->watches, is_known_job, self->is.registry);
     }
@@ -42,5 +43,6 @@ uint64_t ps_control_deadline(const ps_control_t *self)
         return 0;
     }
     copies = min_u64(copies, ps_control_checkpoint_deadline(self));
+    copies = min_u64(copies, ps_control_look_at(self));
     return min_u64(min_u64(workers, requests), min_u64(nodes, copies));
 }

@@ -163,6 +163,7 @@ static psd_status_t start_shards(ps_server_t *self, psd_error_t *err)
         .segment_bytes = config->disk.segment_bytes,
         .log_level = config->log.level,
         .turns = self->turns,
+        .metrics = self->metrics,
     };
     psd_status_t rc = PSD_OK;
 
@@ -310,11 +311,14 @@ static psd_status_t open_all(ps_server_t *self, psd_error_t *err)
         rc = ps_server_open_turns(self, err);
     }
     if (rc == PSD_OK) {
+        ps_metrics_set_turns(self->metrics, self->turns);
+        ps_metrics_set_stage(self->metrics, PS_STAGE_RECOVERING);
         rc = start_shards(self, err);
     }
     if (rc != PSD_OK) {
         return rc;
     }
+    ps_metrics_set_stage(self->metrics, PS_STAGE_JOINING);
     log_addresses(self);
     rc = joins ? ps_server_start_member(self, err) : start_own(self, err);
     if (rc == PSD_OK && joins && ps_replica_has_log(self->dir)) {
@@ -325,7 +329,8 @@ static psd_status_t open_all(ps_server_t *self, psd_error_t *err)
                         : rc;
 }
 
-psd_status_t ps_server_open(const ps_config_t *config, ps_server_t **ret_server, psd_error_t *err)
+psd_status_t ps_server_open(const ps_config_t *config, ps_metrics_t *metrics,
+                            ps_server_t **ret_server, psd_error_t *err)
 {
     PSD_AUTO(ps_server_close) ps_server_t *self = ps_alloc(1, sizeof *self);
     psd_status_t rc = PSD_OK;
@@ -334,6 +339,7 @@ psd_status_t ps_server_open(const ps_config_t *config, ps_server_t **ret_server,
         return psd_error_set(err, PSD_NOMEM, "no memory for the server");
     }
     self->config = config;
+    self->metrics = metrics;
     self->err = psd_error_new();
     self->lock = -1;
     self->run_lock = -1;

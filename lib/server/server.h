@@ -25,15 +25,16 @@ typedef struct ps_server ps_server_t;
 /*
  * Opens the data directory and the registry, binds the ports, starts the
  * shards, and is ready for requests; with cluster.join it has no registry but
- * joins that of another node. config is borrowed until the close. The
+ * joins that of another node. config is borrowed until the close, and metrics (may
+ * be NULL), where its threads count; who reads those ends before the close. The
  * first line of the log has the addresses.
  *
  * Errors: PSD_IO a port or the data directory, named; PSD_BUSY another psd has
  * the data directory; PSD_FOREIGN it is another cluster's or node's;
  * PSD_DAMAGED; PSD_NOMEM; with cluster.join those of ps_member_join.
  */
-PSD_MUST_CHECK psd_status_t ps_server_open(const ps_config_t *config, ps_server_t **ret_server,
-                                           psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_server_open(const ps_config_t *config, ps_metrics_t *metrics,
+                                           ps_server_t **ret_server, psd_error_t *err);
 /* Answers waiting requests, sends what is queued, closes everything. Takes NULL. */
 void ps_server_close(ps_server_t **self_p);
 
@@ -72,6 +73,8 @@ void ps_server_set_files_out(ps_server_t *self, bool is_out);
 /* The config passed to the open has new values. */
 void ps_server_reloaded(ps_server_t *self);
 
-/* Writes DATA_DIR/endpoints.json in one piece. Errors: PSD_IO, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_server_announce(const ps_server_t *self, psd_error_t *err);
+/* Writes DATA_DIR/endpoints.json in one piece; http: where the HTTP port is, "": there is
+ * none. Errors: PSD_IO, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_server_announce(const ps_server_t *self, const char *http,
+                                               psd_error_t *err);
 #endif

@@ -7,7 +7,7 @@
 #include "server/server_inner.h"
 #include "wire/messages/doc.h"
 
-static bool fill_announcement(const ps_server_t *self, ps_doc_t *doc)
+static bool fill_announcement(const ps_server_t *self, const char *http, ps_doc_t *doc)
 {
     ps_doc_t *shards = NULL;
     bool done = ps_doc_set_text(doc, "node", self->node) &&
@@ -20,8 +20,7 @@ static bool fill_announcement(const ps_server_t *self, ps_doc_t *doc)
     for (uint32_t i = 0; done && i < ps_shards_n(self->shards); i++) {
         done = ps_doc_append_text(shards, ps_route_any(ps_shards_route(self->shards, i)));
     }
-    /* No http port in this version; the key is part of the contract. */
-    return done && ps_doc_set_text(doc, "http", "") &&
+    return done && ps_doc_set_text(doc, "http", http) &&
            ps_doc_set_id(doc, "cluster", &self->cluster) && ps_doc_set_i64(doc, "pid", getpid()) &&
            ps_doc_set_text(doc, "version", PSD_RELEASE);
 }
@@ -35,14 +34,14 @@ static psd_status_t announce_to_peers(const ps_server_t *self, ps_bytes_t text, 
     return ps_place_write(self->run_dir, PS_ANNOUNCEMENT, mode, text, err);
 }
 
-psd_status_t ps_server_announce(const ps_server_t *self, psd_error_t *err)
+psd_status_t ps_server_announce(const ps_server_t *self, const char *http, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
     ps_bytes_t bytes = {0};
     psd_status_t rc = PSD_OK;
 
-    if (doc == NULL || !fill_announcement(self, doc) || !ps_doc_print(doc, &text) ||
+    if (doc == NULL || !fill_announcement(self, http, doc) || !ps_doc_print(doc, &text) ||
         !ps_buffer_print(&text, "\n")) {
         return psd_error_set(err, PSD_NOMEM, "no memory for %s", PS_ANNOUNCEMENT);
     }

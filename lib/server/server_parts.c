@@ -60,6 +60,7 @@ psd_status_t ps_server_start_control(ps_server_t *self, psd_error_t *err)
         .node = self->node,
         .incarnation = self->incarnation,
         .turns = self->turns,
+        .meter = ps_metrics_control(self->metrics),
     };
 
     return ps_control_new(&args, &self->control, err);

@@ -51,9 +51,10 @@ SUB_FLOORS = {
     "client": {"slices": 0, "connection": 0, "requests": 1, "job": 2},
     "storage": {"disk": 0, "snapshot": 1, "registry": 1, "log": 2},
     "server": {
-        "config": 0, "threads": 1, "quorum": 2, "shards": 2, "nodes": 3, "state": 4,
+        "config": 0, "metrics": 0, "threads": 1, "quorum": 2, "shards": 2, "nodes": 3, "state": 4,
         "control": 5, "checkpoints": 6,
     },
+    "daemon": {"http": 0},
     "cli": {
         "output": 0,
         "run": 1, "machine": 1,

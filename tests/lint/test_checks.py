@@ -21,6 +21,10 @@ STATUS_LINE = "| E0000 | `OK` | 0 | 0 | ok | nothing |\n"
 HELLO_BODY = "#include <psd.h>\n\nint main(void)\n{\n    return 0;\n}\n"
 HELLO_C = SPDX + HELLO_BODY
 LOOP = "static int work_through(int n)\n{\n    return n;\n}\n"
+METRICS_DEF = SPDX + "".join(
+    f'NODE(GAUGE, ALONE, ONE, a{i}, "psd_a{i}", "It is {i}.")\n' for i in range(40))
+METRICS_LABELS = SPDX + "#define A(X) X(NODE, ps_a_t, \"\") X(ALONE, \"\")\n"
+METRICS_ROWS = "".join(f"| `psd_a{i}` | gauge |  | It is {i}. |\n" for i in range(40))
 GOOD = {
     "lib/base/banned.h": BANNED_H,
     "lib/base/one.h": SPDX + "typedef struct ps_one {\n    int x;\n} ps_one_t;\n"
@@ -43,6 +47,12 @@ GOOD = {
                                      + 'UPDATER(A, 1, a, X, a, 1, "s", false, "`w`")\n'
                                      + 'PARAMETER(":", b, F, 0.1, POSITIVE)\nEND()\n',
     "docs/updaters.md": "# Updaters\n\n| `a` | `w` | `b` (0.1) | 1: s |\n",
+    "lib/protocol/facts/families.def": METRICS_DEF,
+    "lib/server/metrics/family.h": METRICS_LABELS,
+    "docs/metrics.md": "# Metrics\n\n" + METRICS_ROWS,
+    "share/prometheus/psd.rules.yml": "# SPDX-License-Identifier: Apache-2.0\n"
+                                      "groups:\n  - expr: psd_a1 > 0\n",
+    "share/grafana/psd.json": '{"expr": "psd_a2"}\n',
     "scripts/one.sh": "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n"
                       "echo one\n",
     "lib/include/psd/status.h": STATUS_H,
@@ -160,6 +170,15 @@ BREAKS = [
     ("config", "conf/psd.yaml", GOOD["conf/psd.yaml"].replace("# How", "How"),
      "shards has no comment above it"),
     ("config", "conf/psd.yaml", None, "must both exist"),
+    ("metrics", "docs/metrics.md", "# Metrics\n\n| `psd_a0` | gauge |  | It is 1. |\n",
+     "docs/metrics.md: not the table that"),
+    ("metrics", "docs/metrics.md", None, "docs/metrics.md does not exist"),
+    ("metrics", "lib/protocol/facts/families.def",
+     METRICS_DEF.replace("NODE(GAUGE", "NODE(COUNTER", 1), "_total is the end of counters"),
+    ("metrics", "share/prometheus/psd.rules.yml",
+     "# SPDX-License-Identifier: Apache-2.0\ngroups:\n  - expr: psd_b > 0\n",
+     "psd_b is no metric of"),
+    ("metrics", "share/grafana/psd.json", '{"expr": "psd_b"}\n', "psd_b is no metric of"),
     ("updaters", "docs/updaters.md",
      "# Updaters\n\n| `a` | `w` | `b` (0.2) | 1: s |\n",
      "docs/updaters.md: not the table of"),

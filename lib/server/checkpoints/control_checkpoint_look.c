@@ -416,6 +416,7 @@ psd_status_t ps_control_checkpoint_look(ps_control_t *self, ps_control_request_t
         return rc;
     }
     if (progress.is_done) {
+        ps_control_count_checkpoint(self, true);
         self->checkpoint.number = 0;
     }
     return fill_look(self, &progress, request->reply, err);

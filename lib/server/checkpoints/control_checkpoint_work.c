@@ -126,6 +126,7 @@ void ps_control_checkpoint_give_up(ps_control_t *self)
         ps_control_take_table_back(self, NULL, table->spec.name);
     }
     ps_control_checkpoint_let_go(self);
+    ps_control_count_checkpoint(self, false);
     self->checkpoint.number = 0;
 }
 
@@ -155,6 +156,7 @@ psd_status_t ps_control_checkpoint_fail(ps_control_t *self, ps_control_request_t
 
         (void)dropped;
     }
+    ps_control_count_checkpoint(self, false);
     work->number = 0;
     psd_error_clear(err);
     return psd_error_set(err, work->status, "%s", work->text);

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -178,6 +179,34 @@ static psd_status_t check_ports(const ps_config_t *self, psd_error_t *err)
     return rc;
 }
 
+/* HOST:PORT of a host that only this machine can reach. */
+static psd_status_t check_http(const ps_config_t *self, psd_error_t *err)
+{
+    const char *listen = self->http.listen;
+    const char *colon = strrchr(listen, ':');
+    char endpoint[PS_ENDPOINT_MAX + 1];
+    char place[512];
+
+    if (strcmp(listen, "auto") == 0 || strcmp(listen, "off") == 0) {
+        return PSD_OK;
+    }
+    (void)ps_origin_print(&self->origins[PS_KEY_http_listen], ps_config_key(PS_KEY_http_listen),
+                          place, sizeof place);
+    (void)snprintf(endpoint, sizeof endpoint, "tcp://%.200s", listen);
+    if (colon == NULL || colon == listen || !ps_endpoint_is_valid(endpoint)) {
+        return psd_error_set(err, PSD_CONFIG,
+                             "%s: http.listen is \"%s\"; allowed: HOST:PORT, auto, off", place,
+                             listen);
+    }
+    if (ps_endpoint_is_local(endpoint) || self->security.allow_plaintext) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_CONFIG,
+                         "%s: http.listen is %s, which other machines can reach, and this version "
+                         "has no tokens; allowed: loopback, or set security.allow_plaintext: true",
+                         place, listen);
+}
+
 psd_status_t ps_config_check(const ps_config_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
@@ -191,6 +220,9 @@ psd_status_t ps_config_check(const ps_config_t *self, psd_error_t *err)
     rc = ps_config_check_numbers(self, err);
     if (rc == PSD_OK) {
         rc = check_endpoints(self, err);
+    }
+    if (rc == PSD_OK) {
+        rc = check_http(self, err);
     }
     return rc == PSD_OK ? check_ports(self, err) : rc;
 }

@@ -148,6 +148,7 @@ static psd_status_t judge(ps_control_t *self, ps_control_request_t *request, psd
     if (rc != PSD_OK) {
         return rc;
     }
+    ps_count_add(&self->counts->requests[request->op - self->is.ops], 1);
     if (!request->op->is_open) {
         rc = ps_doc_get_u64(request->doc, "session", 0, UINT64_MAX, session, err);
         if (rc == PSD_OK) {
@@ -196,6 +197,13 @@ static psd_status_t ask_nodes(ps_control_t *self, ps_control_request_t *request,
     return rc;
 }
 
+static void count_refusal(ps_control_t *self, psd_status_t rc)
+{
+    if ((size_t)rc < PS_DIM_CODE) {
+        ps_count_add(&self->counts->refusals[rc], 1);
+    }
+}
+
 /* An operation has returned: the request is answered and ends, or waits. */
 static void settle(ps_control_t *self, ps_control_request_t *request, psd_status_t rc)
 {
@@ -210,6 +218,7 @@ static void settle(ps_control_t *self, ps_control_request_t *request, psd_status
         return;
     }
     if (rc != PSD_OK) {
+        count_refusal(self, rc);
         ps_log(PS_LOG_DEBUG, "request_refused", "conn=%" PRIu64 " session=%" PRIu64 " status=%s",
                request->waits.conn, request->waits.session, psd_status_name(rc));
     }
@@ -460,6 +469,7 @@ psd_status_t ps_control_new(const ps_control_args_t *args, ps_control_t **ret_co
 
     if (self != NULL) {
         self->is = *args;
+        self->counts = args->meter == NULL ? &self->own_counts : &args->meter->counts;
         ps_waiters_init(&self->waiters);
         TAILQ_INIT(&self->unserved);
         self->started_ms = ps_now_ms();
@@ -500,6 +510,7 @@ void ps_control_destroy(ps_control_t **self_p)
         ps_control_end(self, request, PSD_OK, "");
     }
     ps_control_end_all(self, PSD_STOPPING, "the node is stopping");
+    ps_control_look_away(self);
     (void)ps_control_flush(self);
     ps_fleet_destroy(&self->fleet);
     ps_overseer_destroy(&self->overseer);

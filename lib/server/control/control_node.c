@@ -59,6 +59,7 @@ static psd_status_t check_secret(ps_control_t *self, const char *name, const ps_
         return PSD_OK;
     }
     self->n_denied++;
+    ps_count_add(self->counts->denied, 1);
     if ((self->n_denied & (self->n_denied - 1)) == 0) { /* not every single one */
         ps_log(PS_LOG_WARN, "node_denied",
                "name=%s n=%" PRIu64 " hint=\"a node claims that name without its secret\"", name,

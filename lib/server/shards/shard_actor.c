@@ -56,6 +56,7 @@ static void send_effect(actor_t *self, const ps_effect_t *effect)
             : ps_peer_links_send(&self->links, effect->to, &effect->message, effect->payload,
                                  self->err);
 
+    ps_meter_sent(self->args->meter, effect->payload, rc == PSD_OK);
     /* The peer asks again for answers that were not sent. */
     if (rc != PSD_OK) {
         self->n_dropped++;
@@ -186,6 +187,7 @@ static bool take_message(actor_t *self)
                psd_status_name(rc));
         psd_error_clear(self->err);
     }
+    ps_meter_taken(self->args->meter, message.kind, event.payload);
     self->untold_bytes += ps_payload_size(event.payload);
     ps_payload_destroy(&event.payload);
     return true;
@@ -351,6 +353,7 @@ static void take_command(actor_t *self)
     memcpy(&call, zframe_data(frame), sizeof(ps_shard_call_t *));
     ps_handover_take(call);
     answer(self, name, call);
+    ps_meter_hasten(self->args->meter);
 }
 
 /* ---- the loop ---- */
@@ -434,6 +437,7 @@ static void take_gone(actor_t *self)
 static void take_messages(actor_t *self)
 {
     self->untold_bytes = 0;
+    ps_meter_begin(self->args->meter);
     for (int i = 0; i < BATCH; i++) {
         if (!take_message(self)) {
             break;
@@ -500,6 +504,7 @@ static void run(actor_t *self)
         take_gone(self);
         tick_if_due(self);
         work_if_due(self);
+        ps_meter_look(self->args->meter, self->core, self->now_ms);
         tell(self);
         send_news(self);
     }

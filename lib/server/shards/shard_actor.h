@@ -20,6 +20,7 @@
 #include <czmq.h>
 #include <stdatomic.h>
 
+#include "server/metrics/meter.h"
 #include "server/threads/filler.h"
 #include "server/shards/shard_news.h"
 #include "server/shards/shard_journal.h"
@@ -52,6 +53,7 @@ typedef struct ps_shard_actor_args {
     char ipc[PS_ENDPOINT_MAX + 1]; /* the same; one of the two is set */
     bool with_lane;                /* beside ipc: at its path and ".lane" */
     ps_shard_common_t *common;     /* borrowed for good */
+    ps_meter_t *meter;             /* borrowed for good; NULL: nothing is counted */
     ps_shard_news_t news;          /* reports to the registry */
     psd_status_t ready;            /* out: PSD_OK, or why it stopped at once */
     char text[PS_ACTOR_TEXT_SIZE]; /* out: the reason */

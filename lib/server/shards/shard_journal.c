@@ -117,7 +117,7 @@ psd_status_t ps_shard_journal_open(const ps_journal_args_t *args, ps_shard_t *co
     if (rc == PSD_OK) {
         rc = recover(args, journal, core, ret_found, err);
     }
-    return rc == PSD_OK ? ps_journal_thread_start(&journal, args->shard, turns, ret, err) : rc;
+    return rc == PSD_OK ? ps_journal_thread_start(&journal, args, turns, ret, err) : rc;
 }
 
 psd_status_t ps_shard_journal_settle(ps_journal_thread_t *thread, psd_error_t *err)

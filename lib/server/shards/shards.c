@@ -29,13 +29,15 @@ static psd_status_t set_journal(ps_shards_t *self, uint32_t i, const ps_shards_a
     shard->log_dir = (char *)path.data;
     path = (ps_buffer_t){0}; /* the shard's now */
     shard->args.core.disk = true;
-    shard->args.journal = (ps_journal_args_t){.disk = ps_disk_real(),
-                                              .dir = shard->log_dir,
-                                              .cluster = args->core.cluster,
-                                              .node = args->node,
-                                              .shard = i,
-                                              .n_shards = args->n_shards,
-                                              .segment_bytes = args->segment_bytes};
+    shard->args.journal = (ps_journal_args_t){
+        .disk = ps_disk_real(),
+        .dir = shard->log_dir,
+        .cluster = args->core.cluster,
+        .node = args->node,
+        .shard = i,
+        .n_shards = args->n_shards,
+        .segment_bytes = args->segment_bytes,
+        .counts = shard->args.meter == NULL ? NULL : &shard->args.meter->journal};
     return PSD_OK;
 }
 
@@ -47,6 +49,8 @@ static void fill_args(ps_shards_t *self, uint32_t i, const ps_shards_args_t *arg
     mine->core.shard = i;
     mine->socket = args->socket;
     mine->common = &self->common;
+    mine->meter = ps_metrics_shard(args->metrics, i);
+    mine->core.counts = mine->meter == NULL ? NULL : &mine->meter->counts;
     if (args->host[0] != '\0' && args->first_port > 0) {
         (void)snprintf(mine->tcp, sizeof mine->tcp, "tcp://%.200s:%" PRIu32, args->host,
                        args->first_port + i);

@@ -18,6 +18,7 @@
 #ifndef PS_SERVER_SHARDS_H
 #define PS_SERVER_SHARDS_H
 
+#include "server/metrics/metrics.h"
 #include "server/shards/shard_actor.h"
 #include "server/shards/shard_call.h"
 #include "protocol/agent/agent.h"
@@ -40,8 +41,9 @@ typedef struct ps_shards_args {
     const char *node;                /* its name; with log_dir */
     uint64_t segment_bytes;          /* with log_dir */
     int log_level;
-    ps_turns_t *turns; /* of the threads; borrowed until ps_shards_stop; may be
-                          NULL */
+    ps_turns_t *turns;     /* of the threads; borrowed until ps_shards_stop; may be
+                              NULL */
+    ps_metrics_t *metrics; /* where they count; likewise */
 } ps_shards_args_t;
 
 /* Errors: PSD_NOMEM, PSD_IO naming the endpoint. */

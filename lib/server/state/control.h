@@ -13,6 +13,7 @@
 #ifndef PS_SERVER_CONTROL_H
 #define PS_SERVER_CONTROL_H
 
+#include "server/metrics/cluster_look.h"
 #include "server/config/config.h"
 #include "server/config/plugins.h"
 #include "server/shards/shards.h"
@@ -58,10 +59,11 @@ typedef struct ps_control_args {
     ps_registry_db_t *db;
     ps_socket_t *port; /* bound */
     const ps_plugins_t *plugins;
-    const char *dir;         /* data directory */
-    const char *node;        /* name of this node */
-    uint64_t incarnation;    /* of this node */
-    const ps_turns_t *turns; /* of this node's threads; NULL: not watched */
+    const char *dir;           /* data directory */
+    const char *node;          /* name of this node */
+    uint64_t incarnation;      /* of this node */
+    const ps_turns_t *turns;   /* of this node's threads; NULL: not watched */
+    ps_control_meter_t *meter; /* where it counts; NULL: nowhere */
 } ps_control_args_t;
 
 /* Errors: PSD_NOMEM. */

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the control part changes the registry. What is stored in one turn is
  * flushed once, and nothing that may say it leaves before. */
+#include "server/metrics/meter.h"
 #include "server/quorum/replica.h"
 #include "server/state/control_inner.h"
 
 psd_status_t ps_control_commit(ps_control_t *self, const ps_command_t *command,
                                ps_log_level_t level, psd_error_t *err)
 {
+    uint64_t since_ns = ps_meter_now_ns();
     psd_status_t rc = ps_replica_commit(self->is.replica, command, level, err);
 
+    if (rc == PSD_OK && (size_t)command->kind < PS_DIM_COMMAND) {
+        ps_count_add(&self->counts->commands[command->kind], 1);
+        ps_histogram_add(self->counts->commit, ps_meter_now_ns() - since_ns);
+    }
     if (rc == PSD_OK) {
         ps_overseer_set_index(self->overseer, ps_registry_db_applied(self->is.db).index);
     }

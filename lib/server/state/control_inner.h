@@ -105,7 +105,10 @@ typedef struct ps_tending {
 } ps_tending_t;
 
 struct ps_control {
-    ps_control_args_t is; /* what it was made with; all borrowed */
+    ps_control_args_t is;           /* what it was made with; all borrowed */
+    ps_control_counts_t own_counts; /* counted there, when it was made with no other place */
+    ps_control_counts_t *counts;    /* borrowed */
+    uint64_t look_ms;               /* when the next look for /metrics is due; 0: now */
     ps_replies_t replies;
     ps_watches_t watches;
     ps_client_row_t *clients; /* owned; a ring of PS_CLIENTS_MAX */
@@ -352,6 +355,16 @@ void ps_control_note_losses(ps_control_t *self, const ps_command_t *command);
 void ps_control_note_denied(ps_control_t *self, const char *name, bool at_once, const char *why);
 /* … which cluster status shows for a while. false: no memory. */
 PSD_MUST_CHECK bool ps_control_add_denied(const ps_control_t *self, ps_doc_t *problems);
+
+/* control_look.c */
+/* Looks at all that it knows, for /metrics, when that is due. */
+void ps_control_look(ps_control_t *self);
+/* When that is; UINT64_MAX: never. */
+uint64_t ps_control_look_at(const ps_control_t *self);
+/* It leads no more: others know. */
+void ps_control_look_away(ps_control_t *self);
+/* The checkpoint's work has ended. */
+void ps_control_count_checkpoint(ps_control_t *self, bool is_done);
 
 /* control_drain.c */
 ps_control_op_t ps_control_node_drain;

@@ -11,13 +11,17 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/queue.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "server/metrics/meter.h"
+#include "transport/threads/clock.h"
 #include "transport/threads/thread.h"
 
-#define RETRY_MS 200 /* after a disk that is full or has failed */
+#define DISK_EVERY_MS 10000 /* between two looks at its free space */
+#define RETRY_MS 200        /* after a disk that is full or has failed */
 #define QUOTED_SIZE 512
 
 typedef enum work_kind { RECORD = 1, PIECE = 2, DROP = 3 } work_kind_t;
@@ -40,7 +44,9 @@ struct ps_journal_thread {
     pthread_t thread;
     int fd; /* an eventfd */
     uint32_t shard;
-    ps_turns_t *turns; /* borrowed; may be NULL */
+    const char *dir;             /* borrowed; of the log */
+    ps_turns_t *turns;           /* borrowed; may be NULL */
+    ps_journal_counts_t *counts; /* borrowed; NULL: nothing is counted */
     atomic_bool has_news;
 
     pthread_mutex_t mutex; /* of these */
@@ -57,6 +63,8 @@ struct ps_journal_thread {
     uint64_t unflushed;          /* bytes performed and not reported */
     const ps_position_t *untold; /* the journal's; flushed, but there was no */
     size_t n_untold;             /* memory to tell of it */
+    uint64_t disk_ms;            /* when its free space is looked at next */
+    bool only_looks;             /* there is nothing to write, only that to look at */
     bool in_trouble;
     bool snapshot_failed; /* and not reported */
     psd_error_t *err;
@@ -133,6 +141,45 @@ static bool note_failure(ps_journal_thread_t *self, const char *what, psd_status
 static const char *trouble_name(psd_status_t rc)
 {
     return rc == PSD_LIMIT ? "disk_full" : rc == PSD_NOMEM ? "disk_without_memory" : "disk_failed";
+}
+
+/* Free space, for those who want to know. This may wait for the disk, as all that
+ * this thread does. */
+static void look_at_disk(ps_journal_thread_t *self)
+{
+    uint64_t now_ms = ps_now_ms();
+    struct statvfs disk;
+
+    if (self->counts == NULL || now_ms < self->disk_ms) {
+        return;
+    }
+    self->disk_ms = now_ms + DISK_EVERY_MS;
+    if (statvfs(self->dir, &disk) == 0) {
+        ps_count_set(self->counts->disk_free_bytes, (uint64_t)disk.f_bavail * disk.f_frsize);
+        ps_count_set(self->counts->disk_bytes, (uint64_t)disk.f_blocks * disk.f_frsize);
+    }
+    ps_count_set(self->counts->log_bytes, ps_journal_log_bytes(self->journal));
+}
+
+static bool is_look_due(const ps_journal_thread_t *self)
+{
+    return self->counts != NULL && ps_now_ms() >= self->disk_ms;
+}
+
+/* One flush, with the writes before it, has ended. */
+static void count_flush(ps_journal_thread_t *self, uint64_t since_ns, uint64_t bytes)
+{
+    if (self->counts == NULL) {
+        return;
+    }
+    if (self->in_trouble) {
+        ps_count_add(self->counts->failures, 1);
+        return;
+    }
+    ps_count_add(self->counts->flushes, 1);
+    ps_histogram_add(self->counts->flush, ps_meter_now_ns() - since_ns);
+    ps_count_add(self->counts->written_bytes, bytes);
+    ps_count_set(self->counts->log_bytes, ps_journal_log_bytes(self->journal));
 }
 
 /* performed: whether everything taken was performed. */
@@ -224,7 +271,8 @@ static bool take(ps_journal_thread_t *self)
 
     (void)pthread_mutex_lock(&self->mutex);
     while (STAILQ_EMPTY(&self->queue) && !self->stopping && !is_over &&
-           (self->in_trouble || (STAILQ_EMPTY(&self->taken) && !self->has_gap))) {
+           (self->in_trouble ||
+            (STAILQ_EMPTY(&self->taken) && !self->has_gap && !is_look_due(self)))) {
         if (self->in_trouble) {
             ps_turn_waits(self->turn);
             is_over = pthread_cond_timedwait(&self->wake, &self->mutex, &until) == ETIMEDOUT;
@@ -236,6 +284,7 @@ static bool take(ps_journal_thread_t *self)
     goes_on = !self->stopping || !STAILQ_EMPTY(&self->queue);
     STAILQ_CONCAT(&self->taken, &self->queue);
     goes_on = goes_on || (!self->in_trouble && !STAILQ_EMPTY(&self->taken));
+    self->only_looks = STAILQ_EMPTY(&self->taken) && !self->in_trouble && !self->has_gap;
     (void)pthread_mutex_unlock(&self->mutex);
     return goes_on;
 }
@@ -253,6 +302,16 @@ static psd_status_t check_gap(ps_journal_thread_t *self)
                    : PSD_OK;
 }
 
+static void write_taken(ps_journal_thread_t *self)
+{
+    uint64_t since_ns = ps_meter_now_ns();
+    psd_status_t rc = perform_taken(self);
+    uint64_t bytes = self->unflushed;
+
+    flush(self, rc == PSD_OK ? check_gap(self) : rc);
+    count_flush(self, since_ns, bytes);
+}
+
 static void *run(void *arg)
 {
     ps_journal_thread_t *self = arg;
@@ -261,9 +320,10 @@ static void *run(void *arg)
     (void)snprintf(name, sizeof name, "journal-%" PRIu32, self->shard);
     self->turn = ps_turns_enter(self->turns, name);
     while (take(self)) {
-        psd_status_t rc = perform_taken(self);
-
-        flush(self, rc == PSD_OK ? check_gap(self) : rc);
+        look_at_disk(self);
+        if (!self->only_looks) {
+            write_taken(self);
+        }
     }
     ps_turn_leave(&self->turn);
     return NULL;
@@ -288,8 +348,9 @@ static void free_all(ps_journal_thread_t *self)
     ps_free(self);
 }
 
-psd_status_t ps_journal_thread_start(ps_journal_t **journal_p, uint32_t shard, ps_turns_t *turns,
-                                     ps_journal_thread_t **ret_thread, psd_error_t *err)
+psd_status_t ps_journal_thread_start(ps_journal_t **journal_p, const ps_journal_args_t *args,
+                                     ps_turns_t *turns, ps_journal_thread_t **ret_thread,
+                                     psd_error_t *err)
 {
     ps_journal_thread_t *self = ps_alloc(1, sizeof *self);
     int rc = 0;
@@ -299,7 +360,9 @@ psd_status_t ps_journal_thread_start(ps_journal_t **journal_p, uint32_t shard, p
     }
     STAILQ_INIT(&self->queue);
     STAILQ_INIT(&self->taken);
-    self->shard = shard;
+    self->shard = args->shard;
+    self->dir = args->dir;
+    self->counts = args->counts;
     self->turns = turns;
     self->err = psd_error_new();
     atomic_init(&self->has_news, false);

@@ -34,9 +34,11 @@ typedef struct ps_journal_news {
 /* Frees and zeroes; fits PSD_AUTO. */
 void ps_journal_news_done(ps_journal_news_t *self);
 
-/* Takes the journal, which was recovered. turns: where the thread reports
- * that it turns; may be NULL. Errors: PSD_NOMEM; PSD_IO no thread. */
-PSD_MUST_CHECK psd_status_t ps_journal_thread_start(ps_journal_t **journal_p, uint32_t shard,
+/* Takes the journal, which was opened with args and recovered; borrows args->dir and
+ * args->counts. turns: where the thread reports that it turns; may be NULL. Errors:
+ * PSD_NOMEM; PSD_IO no thread. */
+PSD_MUST_CHECK psd_status_t ps_journal_thread_start(ps_journal_t **journal_p,
+                                                    const ps_journal_args_t *args,
                                                     ps_turns_t *turns,
                                                     ps_journal_thread_t **ret_thread,
                                                     psd_error_t *err);

@@ -31,23 +31,25 @@
 #ifndef PS_STORAGE_JOURNAL_H
 #define PS_STORAGE_JOURNAL_H
 
+#include "protocol/facts/counts.h"
 #include "protocol/shard/shard.h"
 #include "storage/log/shard_log.h"
 
 typedef struct ps_journal ps_journal_t;
 
 typedef struct ps_journal_args {
-    ps_disk_t *disk;        /* borrowed until close */
-    const char *dir;        /* copied; made when it is missing */
-    ps_id_t cluster;        /* whose: another's is refused */
-    const char *node;       /* copied */
-    uint32_t shard;         /* of the node */
-    uint32_t n_shards;      /* of the node: another number is refused, when
-                               there are tables */
-    uint64_t segment_bytes; /* as ps_shard_log_args_t's */
-    ps_damage_t *damage;    /* borrowed until it is settled: damage is noted
-                               there, and costs only the partitions that it
-                               concerns; NULL: it ends a start */
+    ps_disk_t *disk;             /* borrowed until close */
+    const char *dir;             /* copied; made when it is missing */
+    ps_id_t cluster;             /* whose: another's is refused */
+    const char *node;            /* copied */
+    uint32_t shard;              /* of the node */
+    uint32_t n_shards;           /* of the node: another number is refused, when
+                                    there are tables */
+    uint64_t segment_bytes;      /* as ps_shard_log_args_t's */
+    ps_damage_t *damage;         /* borrowed until it is settled: damage is noted
+                                    there, and costs only the partitions that it
+                                    concerns; NULL: it ends a start */
+    ps_journal_counts_t *counts; /* borrowed; where its thread counts; NULL: nowhere */
 } ps_journal_args_t;
 
 /* Errors: those of ps_shard_log_open. */

@@ -99,6 +99,24 @@ size_t ps_turns_late(const ps_turns_head_t *page, ps_late_t *ret_late, size_t mo
     return n;
 }
 
+size_t ps_turns_all(const ps_turns_head_t *page, ps_late_t *ret_all, size_t most)
+{
+    uint64_t now_ms = ps_turn_now_ms();
+    size_t n = 0;
+
+    for (uint32_t i = 0; n < most && i < page->n_places; i++) {
+        const ps_turn_t *turn = place_at(page, i);
+        const seen_t seen = look_at(turn, now_ms);
+
+        if (seen.tid != 0) {
+            ret_all[n] = (ps_late_t){.tid = seen.tid, .silent_ms = seen.silent_ms, .state = '?'};
+            ps_turn_name(turn, ret_all[n].name);
+            n++;
+        }
+    }
+    return n;
+}
+
 uint64_t ps_turns_oldest_ms(const ps_turns_head_t *page)
 {
     uint64_t now_ms = ps_turn_now_ms();

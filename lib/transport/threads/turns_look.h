@@ -34,6 +34,8 @@ typedef struct ps_late {
  * how many there are in ret_late. What the thread "watch" writes of others
  * counts only while that one turns. */
 size_t ps_turns_late(const ps_turns_head_t *page, ps_late_t *ret_late, size_t most);
+/* All threads with a place, in its order, without the kernel's states. */
+size_t ps_turns_all(const ps_turns_head_t *page, ps_late_t *ret_all, size_t most);
 /* The ms since the last turn of the thread that is silent the longest. A thread
  * that waits for a disk does not count: a flush may take minutes, and a restart
  * would only repeat it. */

@@ -412,6 +412,34 @@ Test(config, beyond_loopback_plaintext_is_asked_for)
     cr_assert_eq(ps_config_check(&config, NULL), PSD_OK);
 }
 
+Test(config, http_listens_on_loopback_alone)
+{
+    static const char *const GOOD[] = {"auto", "off", "127.0.0.1:0", "[::1]:7173",
+                                       "localhost:7173"};
+    static const char *const BAD[] = {"", "on", "7173", ":7173", "127.0.0.1", "127.0.0.1:x"};
+
+    for (size_t i = 0; i < sizeof GOOD / sizeof *GOOD; i++) {
+        cr_assert_eq(set_flag(PS_KEY_http_listen, GOOD[i]), PSD_OK);
+        cr_expect_eq(ps_config_check(&config, err), PSD_OK, "%s: %s", GOOD[i], psd_error_text(err));
+    }
+    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+        cr_assert_eq(set_flag(PS_KEY_http_listen, BAD[i]), PSD_OK);
+        cr_expect_eq(ps_config_check(&config, err), PSD_CONFIG, "%s", BAD[i]);
+        cr_expect(strstr(psd_error_text(err), "allowed: HOST:PORT, auto, off") != NULL, "%s",
+                  psd_error_text(err));
+        psd_error_clear(err);
+    }
+    cr_assert_eq(set_flag(PS_KEY_http_listen, "0.0.0.0:7173"), PSD_OK);
+    cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG);
+    cr_assert_str_eq(psd_error_text(err),
+                     "--flag: http.listen is 0.0.0.0:7173, which other machines can reach, and "
+                     "this version has no tokens; allowed: loopback, or set "
+                     "security.allow_plaintext: true");
+    psd_error_clear(err);
+    cr_assert_eq(set_flag(PS_KEY_security_allow_plaintext, "true"), PSD_OK);
+    cr_assert_eq(ps_config_check(&config, NULL), PSD_OK);
+}
+
 /* ---- print and reload ---- */
 
 Test(config, what_is_printed_loads_to_the_same)

@@ -45,7 +45,7 @@ static bool open_kit(kit_t *self)
     CHECK_OK(ps_shard_new(&shard, &self->shard, self->err), self->err);
     CHECK_OK(ps_journal_open(&args, &journal, self->err), self->err);
     CHECK_OK(ps_journal_recover(journal, self->shard, NULL, NULL, &found, self->err), self->err);
-    CHECK_OK(ps_journal_thread_start(&journal, 0, NULL, &self->thread, self->err), self->err);
+    CHECK_OK(ps_journal_thread_start(&journal, &args, NULL, &self->thread, self->err), self->err);
     return true;
 }
 
