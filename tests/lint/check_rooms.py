@@ -86,7 +86,7 @@ FENCES = [
     (r"(cblas|lapacke|openblas.*|GraphBLAS|LAGraph.*)\.h|suitesparse/.*",
      {"linalg", "train", "examples"}),
     (r"yaml\.h", {"daemon"}),
-    (r"microhttpd\.h", {"server"}),
+    (r"microhttpd\.h", {"daemon"}),
     (r"systemd/.*", {"server", "daemon"}),
     (r"psd(_\w+)?\.h", {"examples"}),  # as an installed library's
 ]

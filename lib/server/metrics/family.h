@@ -8,15 +8,15 @@
 #include "protocol/facts/counts.h"
 
 /* X(SOURCE, its struct, its labels for docs/metrics.md) */
-#define PS_SOURCES(X)                        \
-    X(NODE, ps_node_counts_t, "")            \
-    X(THREAD, ps_thread_counts_t, "thread, tid")  \
-    X(SHARD, ps_shard_counts_t, "shard")     \
-    X(JOURNAL, ps_journal_counts_t, "shard") \
-    X(CONTROL, ps_control_counts_t, "")      \
-    X(MEMBER, ps_member_counts_t, "node")    \
-    X(JOB, ps_job_counts_t, "job")           \
-    X(TABLE, ps_table_counts_t, "table")     \
+#define PS_SOURCES(X)                            \
+    X(NODE, ps_node_counts_t, "")                \
+    X(THREAD, ps_thread_counts_t, "thread, tid") \
+    X(SHARD, ps_shard_counts_t, "shard")         \
+    X(JOURNAL, ps_journal_counts_t, "shard")     \
+    X(CONTROL, ps_control_counts_t, "")          \
+    X(MEMBER, ps_member_counts_t, "node")        \
+    X(JOB, ps_job_counts_t, "job")               \
+    X(TABLE, ps_table_counts_t, "table")         \
     X(WORKER, ps_worker_counts_t, "job, worker")
 
 /* X(DIM, label) */
@@ -36,7 +36,7 @@
     X(ANSWER, "status")
 
 #define PS_SOURCE_ENUM(SOURCE, type, labels) PS_SOURCE_##SOURCE,
-typedef enum ps_source { PS_SOURCES(PS_SOURCE_ENUM) PS_N_SOURCES } ps_source_t;
+typedef enum ps_metric_source { PS_SOURCES(PS_SOURCE_ENUM) PS_N_SOURCES } ps_metric_source_t;
 #undef PS_SOURCE_ENUM
 #define PS_DIM_ENUM(DIM, label) PS_BY_##DIM,
 typedef enum ps_dim { PS_DIMS(PS_DIM_ENUM) PS_N_DIMS } ps_dim_t;
@@ -51,7 +51,7 @@ typedef enum ps_family_unit { PS_UNIT_ONE = 0, PS_UNIT_MS = 1, PS_UNIT_NS = 2 } 
 typedef struct ps_family {
     const char *name;
     const char *help;
-    ps_source_t source;
+    ps_metric_source_t source;
     ps_family_type_t type;
     ps_dim_t dim;
     ps_family_unit_t unit;

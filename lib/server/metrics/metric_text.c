@@ -42,7 +42,7 @@ typedef struct scrape {
 
 /* ---- what there is ---- */
 
-static void add(scrape_t *self, ps_source_t source, const void *counts, const char *name,
+static void add(scrape_t *self, ps_metric_source_t source, const void *counts, const char *name,
                 const char *labels)
 {
     instances_t *of = &self->of[source];
