@@ -165,20 +165,18 @@ static const char **copy_words(const ps_cli_t *cli)
 
 /* With the psd that is there, or a private one. */
 static psd_status_t run_beside_psd(ps_cli_t *cli, ps_workers_args_t *args, ps_launch_t *launch,
-                                   psd_error_t *err)
+                                   ps_workers_job_t *registered, psd_error_t *err)
 {
     PSD_AUTO(ps_private_nodes_done) ps_private_nodes_t own = {0};
     const char *endpoint = cli->endpoint;
-    ps_workers_job_t registered = {.cli = cli};
     psd_status_t rc = ps_run_find_psd(cli, launch, &own, err);
 
-    args->registered = &registered;
     args->endpoint = cli->endpoint;
     if (rc == PSD_OK && ps_args_text(&cli->args, "job") == NULL) {
         ps_say(&cli->out, "job %s", args->job);
     }
     if (rc == PSD_OK) {
-        rc = ps_workers_job_open(&registered, cli, args->job, args->n, err);
+        rc = ps_workers_job_open(registered, cli, args->job, args->n, err);
     }
     if (rc == PSD_OK && args->launch != NULL) {
         rc = ps_run_launch_set(cli, launch, cli->endpoint, args->job, err);
@@ -195,6 +193,7 @@ psd_status_t ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_launch_done) ps_launch_t launch = {0};
     PSD_AUTO(ps_free_at) const char **argv = copy_words(cli);
+    ps_workers_job_t registered = {.cli = cli};
     char job[JOB_SIZE] = "";
     bool shows = cli->out.format == PS_FORMAT_TABLE || cli->out.format == PS_FORMAT_WIDE;
     ps_workers_args_t args = {.n = (uint32_t)ps_args_u64(&cli->args, "workers"),
@@ -205,6 +204,7 @@ psd_status_t ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
                               .restarts = (uint32_t)ps_args_u64(&cli->args, "restart"),
                               .to = {shows ? cli->out.out : cli->out.err, cli->out.err},
                               .out = &cli->out,
+                              .registered = &registered,
                               .color = cli->out.color && shows};
     psd_status_t rc = argv == NULL ? psd_error_set(err, PSD_NOMEM, "no memory for the program")
                                    : choose_job(cli, job, err);
@@ -221,5 +221,5 @@ psd_status_t ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
         rc = ps_run_launch_set(cli, &launch, cli->endpoint, job, err);
         return rc == PSD_OK ? show_plan(cli, &args, err) : rc;
     }
-    return rc == PSD_OK ? run_beside_psd(cli, &args, &launch, err) : rc;
+    return rc == PSD_OK ? run_beside_psd(cli, &args, &launch, &registered, err) : rc;
 }

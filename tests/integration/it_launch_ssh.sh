@@ -126,7 +126,8 @@ begun=$EPOCHREALTIME
 expect 1 run --job j "${by_ssh[@]}" -n 2 --hosts "$net.2,$net.9" -- true
 err_has "host $net.9: .*([Nn]o route|timed out|unreachable)"
 one_line
-awk -v a="$begun" -v b="$EPOCHREALTIME" 'BEGIN { print "a host without sshd was named in " b - a " s" }'
+awk -v a="$begun" -v b="$EPOCHREALTIME" \
+    'BEGIN { print "a host without sshd was named in " b - a " s" }'
 printf '# hosts\n%s slots=1\n%s:1 # the other\n' "$net.2" "$net.3" >"$work/hostfile"
 expect 0 run "${by_ssh[@]}" -n 2 --hostfile "$work/hostfile" -- sh -c 'hostname'
 out_has '^\[1\] node-b$'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash disable=SC2154,SC2016,SC2317
+# shellcheck shell=bash disable=SC2154,SC2016,SC2317,SC2034,SC2015
 # What the tests of launchers share: engines of their own, in $work, that end with the
 # test. Source it after cli_lib.sh.
 
@@ -148,7 +148,8 @@ CONF
                 return 1
         done
     }
-    wait_for ssh_is_up || skip "sshd does not start: $(tail -1 "$work"/ssh/{out,log}-a | tr '\n' ' ')"
+    wait_for ssh_is_up ||
+        skip "sshd does not start: $(tail -1 "$work"/ssh/{out,log}-a | tr '\n' ' ')"
 }
 
 # open_psd: the test's psd on an address that the hosts reach, instead of loopback.
