@@ -40,6 +40,7 @@ typedef struct run {
     int quorum;            /* the descriptor of its member of the registry; -1: none is watched */
     void *link;            /* the socket to the registry that is watched; NULL: none */
     int signals;           /* signalfd */
+    int ends;              /* signalfd of those of them that end psd */
     int timer;             /* of the next tick; -1: none is set */
     uint64_t timer_due_ms; /* when it fires */
     ps_spare_t spare;
@@ -246,7 +247,7 @@ static int handle_turn(zloop_t *loop, int timer, void *argument)
     (void)loop;
     (void)timer;
     ps_turn_waits(self->turn);
-    return 0;
+    return ps_server_is_broken(self->server) ? -1 : 0; /* a shard may be deaf */
 }
 
 /* For `systemctl status`; the watchdog is thread_watch.c's. */
@@ -392,7 +393,9 @@ static psd_status_t take_signals(run_t *self, psd_error_t *err)
         return psd_error_set(err, PSD_IO, "cannot block signals: %s", strerror(errno));
     }
     self->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (self->signals < 0) {
+    (void)sigdelset(&set, SIGHUP);
+    self->ends = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (self->signals < 0 || self->ends < 0) {
         return psd_error_set(err, PSD_IO, "cannot read signals: %s", strerror(errno));
     }
     return PSD_OK;
@@ -490,11 +493,28 @@ static psd_status_t serve(run_t *self, psd_error_t *err)
     return ps_server_failure(self->server, err);
 }
 
+static void notify(const char *text)
+{
+    (void)sd_notify(0, text);
+}
+
+static ps_server_host_t host_of(const run_t *self)
+{
+    uint64_t watchdog_us = 0;
+
+    return (ps_server_host_t){
+        .end_fd = self->ends,
+        .notify = notify,
+        .watchdog_ms = sd_watchdog_enabled(0, &watchdog_us) > 0 ? watchdog_us / 1000 : 0,
+    };
+}
+
 psd_status_t ps_run(const ps_opts_t *options, ps_config_t *config, psd_error_t *err)
 {
     run_t self = {.options = options,
                   .config = config,
                   .signals = -1,
+                  .ends = -1,
                   .timer = -1,
                   .quorum = -1,
                   .err = psd_error_new()};
@@ -506,7 +526,9 @@ psd_status_t ps_run(const ps_opts_t *options, ps_config_t *config, psd_error_t *
         rc = ps_http_setup(config, &self.metrics, &self.http, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_server_open(config, self.metrics, &self.server, err);
+        const ps_server_host_t host = host_of(&self);
+
+        rc = ps_server_open(config, &host, self.metrics, &self.server, err);
     }
     if (rc == PSD_OK) {
         rc = serve(&self, err);
@@ -526,6 +548,9 @@ psd_status_t ps_run(const ps_opts_t *options, ps_config_t *config, psd_error_t *
     ps_metrics_destroy(&self.metrics);
     if (self.signals >= 0) {
         (void)close(self.signals);
+    }
+    if (self.ends >= 0) {
+        (void)close(self.ends);
     }
     psd_error_destroy(&self.err);
     if (rc == PSD_OK) {

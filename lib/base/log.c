@@ -13,13 +13,14 @@
 
 #define LINE_SIZE 4096 /* bytes; POSIX keeps a pipe write of these in one piece */
 
-/* The one global: until ps_log_open, warnings and errors go to stderr. */
+/* Until ps_log_open, warnings and errors go to stderr. */
 static struct {
     atomic_int fd;
     atomic_int level;
     atomic_bool journal;
     _Atomic(ps_log_stamp_t *) stamp;
 } sink = {.fd = STDERR_FILENO, .level = PS_LOG_WARN};
+static _Thread_local ps_log_sink_t *mine; /* NULL: the one above */
 
 static const char *level_name(ps_log_level_t level)
 {
@@ -46,7 +47,17 @@ void ps_log_open(int fd, ps_log_level_t level, bool journal)
 
 void ps_log_set_level(ps_log_level_t level)
 {
-    atomic_store(&sink.level, (int)level);
+    atomic_store(mine == NULL ? &sink.level : &mine->level, (int)level);
+}
+
+void ps_log_use(ps_log_sink_t *own)
+{
+    mine = own;
+}
+
+ps_log_sink_t *ps_log_used(void)
+{
+    return mine;
 }
 
 void ps_log_set_stamp(ps_log_stamp_t *stamp)
@@ -93,7 +104,7 @@ void ps_log(ps_log_level_t level, const char *event, const char *format, ...)
     size_t size = 0;
     va_list arguments;
 
-    if ((int)level > atomic_load(&sink.level)) {
+    if ((int)level > atomic_load(mine == NULL ? &sink.level : &mine->level)) {
         return;
     }
     size = begin_line(line, sizeof line, level, event);
@@ -105,9 +116,14 @@ void ps_log(ps_log_level_t level, const char *event, const char *format, ...)
         va_end(arguments);
     }
     flatten(line, size);
+    if (mine != NULL && mine->take != NULL) {
+        line[size] = '\0';
+        mine->take(mine->user, level, line);
+        return;
+    }
     line[size++] = '\n'; /* over the terminator */
     /* There is nowhere to report that the log itself fails. */
-    if (write(atomic_load(&sink.fd), line, size) < 0) {
+    if (write(mine == NULL ? atomic_load(&sink.fd) : mine->fd, line, size) < 0) {
         return;
     }
 }

@@ -2,8 +2,9 @@
 /*
  * ps_log - `level event key=value …`, one line per event, after a stamp
  *
- * What     The sink is the only global of the project. Programs write to it;
- *          libraries and the core return reasons instead.
+ * What     Programs write to one sink, and libraries and the core return reasons
+ *          instead. A server inside a program has a sink of its own, which its
+ *          threads use in place of that one.
  * Shape    A line has at most 4096 bytes; a longer one is cut. Line breaks in
  *          it become spaces.
  * Threads  any; a line is written in one piece.
@@ -30,6 +31,23 @@ void ps_log_set_level(ps_log_level_t level);
 #define PS_LOG_STAMP_SIZE 32
 typedef void ps_log_stamp_t(char ret[PS_LOG_STAMP_SIZE]);
 void ps_log_set_stamp(ps_log_stamp_t *stamp);
+
+/* A sink that some threads use. */
+typedef struct ps_log_sink {
+    void (*take)(void *user, ps_log_level_t level, const char *line); /* on any of the threads; a
+                          line without its line break; NULL: they go to fd */
+    void *user;
+    int fd;            /* borrowed */
+    _Atomic int level; /* the least important that is taken, or PS_LOG_NOTHING */
+} ps_log_sink_t;
+#define PS_LOG_NOTHING (-1)
+/* The calling thread's lines go there from now on, and so do those of threads that it
+ * starts by ps_thread_start; ps_log_set_level then sets the sink's level. NULL: to the
+ * program's. Borrowed for as long as such a thread runs. */
+void ps_log_use(ps_log_sink_t *sink);
+/* The sink of the calling thread; NULL: the program's. */
+ps_log_sink_t *ps_log_used(void);
+
 /* event is one word. format gives `key=value …` or is "". The caller quotes
  * values that may hold spaces with ps_log_quote. */
 void ps_log(ps_log_level_t level, const char *event, const char *format, ...) PSD_PRINTF(3, 4);

@@ -9,9 +9,11 @@
 
 #include "base/alloc.h"
 #include "client/connection/nearest.h"
+#include "client/connection/private_server.h"
 #include "client/job/job.h"
 #include "client/requests/draft.h"
 #include "client/requests/wait.h"
+#include "transport/threads/fork.h"
 
 #define RESEND_MS 250
 #define LOOK_MS 30   /* without a WELCOME, before checking whether anybody listens */
@@ -152,24 +154,13 @@ static psd_status_t greet(psd_client_t *self, psd_error_t *err)
     return rc;
 }
 
-psd_status_t psd_connect(const char *endpoint, const psd_options_t *options,
-                         psd_client_t **ret_client, psd_error_t *err)
+static psd_status_t connect_to(const char *endpoint, const psd_options_t *options,
+                               psd_client_t **ret_client, psd_error_t *err)
 {
-    psd_error_clear(err);
-
     PSD_AUTO(psd_close) psd_client_t *self = NULL;
     ps_session_args_t args = {.resend_ms = RESEND_MS};
-    char nearest[PS_ENDPOINT_MAX + 1];
-    psd_status_t rc = PSD_OK;
+    psd_status_t rc = make(endpoint, options, &self, err);
 
-    if (endpoint == NULL) {
-        endpoint = getenv("PSD_ENDPOINT");
-    }
-    if (endpoint == NULL || endpoint[0] == '\0') {
-        ps_nearest_endpoint(nearest);
-        endpoint = nearest;
-    }
-    rc = make(endpoint, options, &self, err);
     if (rc == PSD_OK) {
         rc = greet(self, err);
     }
@@ -188,6 +179,43 @@ psd_status_t psd_connect(const char *endpoint, const psd_options_t *options,
     return rc;
 }
 
+/* To the server of this process, which it holds until it is closed. */
+static psd_status_t connect_here(const psd_options_t *options, psd_client_t **ret_client,
+                                 psd_error_t *err)
+{
+    const char *endpoint = NULL;
+    psd_status_t rc = ps_private_server_hold(&endpoint, err);
+
+    if (rc != PSD_OK) {
+        return psd_error_wrap(err, rc, "connect to " PS_PRIVATE_ENDPOINT);
+    }
+    rc = connect_to(endpoint, options, ret_client, err);
+    if (rc == PSD_OK) {
+        (*ret_client)->is_private = true;
+    } else {
+        ps_private_server_release();
+    }
+    return rc;
+}
+
+psd_status_t psd_connect(const char *endpoint, const psd_options_t *options,
+                         psd_client_t **ret_client, psd_error_t *err)
+{
+    char nearest[PS_ENDPOINT_MAX + 1];
+
+    psd_error_clear(err);
+    if (endpoint == NULL) {
+        endpoint = getenv("PSD_ENDPOINT");
+    }
+    if (endpoint == NULL || endpoint[0] == '\0') {
+        ps_nearest_endpoint(nearest);
+        endpoint = nearest;
+    }
+    return strcmp(endpoint, PS_PRIVATE_ENDPOINT) == 0
+               ? connect_here(options, ret_client, err)
+               : connect_to(endpoint, options, ret_client, err);
+}
+
 /* ---- closing ------------------------------------------------------------- */
 
 static void free_tables(psd_client_t *self)
@@ -202,11 +230,14 @@ static void free_tables(psd_client_t *self)
 void psd_close(psd_client_t **client_p)
 {
     psd_client_t *self = client_p == NULL ? NULL : *client_p;
+    bool is_last = false;
 
     if (self == NULL) {
         return;
     }
     *client_p = NULL;
+    /* Of a client that was made before a fork the server is the parent's. */
+    is_last = self->is_private && !ps_fork_is_since(self->n_forks);
     ps_membership_end(self);
     ps_links_close(self);
     ps_socket_close(&self->control);
@@ -221,4 +252,7 @@ void psd_close(psd_client_t **client_p)
     free_tables(self);
     ps_free(self->endpoint);
     ps_free(self);
+    if (is_last) {
+        ps_private_server_release();
+    }
 }

@@ -3,6 +3,7 @@
 #include "server/server_inner.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -277,12 +278,14 @@ static psd_status_t open_all(ps_server_t *self, psd_error_t *err)
     psd_status_t rc = ps_place_make(self->config->data_dir, 0700, &self->dir, err);
 
     joins = self->config->cluster.join.n_items > 0;
-    ps_thread_watch_prepare();
     if (rc == PSD_OK) {
         rc = ps_server_open_run_dir(self, err);
     }
     if (rc == PSD_OK) {
         rc = ps_context_new(n_io > IO_THREADS_MAX ? IO_THREADS_MAX : n_io, &self->context, err);
+    }
+    if (rc == PSD_OK) {
+        ps_thread_watch_prepare(ps_context_zmq(self->context));
     }
     if (rc == PSD_OK) {
         rc = ps_server_end_leave(self, err);
@@ -325,12 +328,12 @@ static psd_status_t open_all(ps_server_t *self, psd_error_t *err)
         rc = ps_server_accept(self, NULL, err);
     }
     return rc == PSD_OK ? ps_thread_watch_start(self->turns, ps_context_zmq(self->context),
-                                                &self->watch, err)
+                                                &self->program, &self->watch, err)
                         : rc;
 }
 
-psd_status_t ps_server_open(const ps_config_t *config, ps_metrics_t *metrics,
-                            ps_server_t **ret_server, psd_error_t *err)
+psd_status_t ps_server_open(const ps_config_t *config, const ps_server_host_t *host,
+                            ps_metrics_t *metrics, ps_server_t **ret_server, psd_error_t *err)
 {
     PSD_AUTO(ps_server_close) ps_server_t *self = ps_alloc(1, sizeof *self);
     psd_status_t rc = PSD_OK;
@@ -339,6 +342,7 @@ psd_status_t ps_server_open(const ps_config_t *config, ps_metrics_t *metrics,
         return psd_error_set(err, PSD_NOMEM, "no memory for the server");
     }
     self->config = config;
+    self->program = *host;
     self->metrics = metrics;
     self->err = psd_error_new();
     self->lock = -1;

@@ -18,6 +18,7 @@
 #ifndef PS_SERVER_SERVER_H
 #define PS_SERVER_SERVER_H
 
+#include "server/config/host.h"
 #include "server/state/control.h"
 
 typedef struct ps_server ps_server_t;
@@ -26,15 +27,16 @@ typedef struct ps_server ps_server_t;
  * Opens the data directory and the registry, binds the ports, starts the
  * shards, and is ready for requests; with cluster.join it has no registry but
  * joins that of another node. config is borrowed until the close, and metrics (may
- * be NULL), where its threads count; who reads those ends before the close. The
- * first line of the log has the addresses.
+ * be NULL), where its threads count; who reads those ends before the close. host is
+ * copied. The first line of the log has the addresses.
  *
  * Errors: PSD_IO a port or the data directory, named; PSD_BUSY another psd has
  * the data directory; PSD_FOREIGN it is another cluster's or node's;
  * PSD_DAMAGED; PSD_NOMEM; with cluster.join those of ps_member_join.
  */
-PSD_MUST_CHECK psd_status_t ps_server_open(const ps_config_t *config, ps_metrics_t *metrics,
-                                           ps_server_t **ret_server, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_server_open(const ps_config_t *config, const ps_server_host_t *host,
+                                           ps_metrics_t *metrics, ps_server_t **ret_server,
+                                           psd_error_t *err);
 /* Answers waiting requests, sends what is queued, closes everything. Takes NULL. */
 void ps_server_close(ps_server_t **self_p);
 
@@ -56,12 +58,15 @@ void ps_server_receive_quorum(ps_server_t *self);
 void ps_server_tick(ps_server_t *self);
 /* When to call ps_server_tick next; UINT64_MAX for never. */
 uint64_t ps_server_deadline(const ps_server_t *self);
-/* Lost rows have no other copy: this process must end. */
+/* Lost rows have no other copy, or a shard is deaf: this node must end. */
 bool ps_server_is_broken(const ps_server_t *self);
-/* Why the process must end; PSD_OK: it need not. */
+/* Why the node must end; PSD_OK: it need not. */
 PSD_MUST_CHECK psd_status_t ps_server_failure(const ps_server_t *self, psd_error_t *err);
 /* The registry knows this node, which may be its own. */
 bool ps_server_is_known(const ps_server_t *self);
+/* The control port as clients reach it, and the node's name. Borrowed until the close. */
+const char *ps_server_endpoint(const ps_server_t *self);
+const char *ps_server_node(const ps_server_t *self);
 /* "serving on tcp://…", for systemd. */
 void ps_server_status(const ps_server_t *self, char *ret_text, size_t size);
 /* The page where the node's threads report that they turn. Borrowed until the close. */

@@ -14,6 +14,7 @@
 
 struct ps_server {
     const ps_config_t *config; /* borrowed */
+    ps_server_host_t program;  /* that this node is in */
     ps_metrics_t *metrics;     /* borrowed; NULL: nothing is counted */
     char *dir;                 /* owned; absolute */
     char *run_dir;             /* owned; absolute; of the sockets; may be dir */

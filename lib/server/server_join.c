@@ -86,7 +86,8 @@ psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err)
         rc = ps_random(&who.secret, sizeof who.secret, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_member_join(self->config, &socket, &who, &self->member, &joined, err);
+        rc = ps_member_join(self->config, &socket, &who, &self->program, &self->member, &joined,
+                            err);
     }
     if (rc == PSD_OK) {
         rc = check_cluster(self, &known, &joined, err);

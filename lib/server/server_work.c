@@ -131,6 +131,9 @@ bool ps_server_is_broken(const ps_server_t *self)
 
 psd_status_t ps_server_failure(const ps_server_t *self, psd_error_t *err)
 {
+    if (ps_shards_are_deaf(self->shards)) {
+        return psd_error_set(err, PSD_FAILED, "a shard receives no more messages; start it again");
+    }
     if (self->failed != PSD_OK) {
         return psd_error_set(err, self->failed, "%s", psd_error_text(self->err));
     }
@@ -145,6 +148,16 @@ psd_status_t ps_server_failure(const ps_server_t *self, psd_error_t *err)
 bool ps_server_is_known(const ps_server_t *self)
 {
     return ps_member_is_announced(self->member);
+}
+
+const char *ps_server_endpoint(const ps_server_t *self)
+{
+    return self->endpoint;
+}
+
+const char *ps_server_node(const ps_server_t *self)
+{
+    return self->node;
 }
 
 uint64_t ps_server_bytes(const ps_server_t *self)

@@ -103,7 +103,6 @@ int main(int argc, char **argv)
     static const work_t works[] = {{1, 64}, {512, 64}, {8192, 16}, {131072, 8}};
     uint64_t ms = argc > 1 ? strtoull(argv[1], NULL, 10) * 1000 : 1000;
 
-    zsys_handler_set(NULL);
     for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
         for (int round = 0; round < ROUNDS; round++) {
             figures_t one = {0};

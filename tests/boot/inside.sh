@@ -14,7 +14,7 @@ install_packages() {
 
 installed_version() {
     dpkg-query --show --showformat '${Version}\n' \
-        psd pscli libpsd0 libpsd-linalg0 libpsd-dev | sort -u
+        psd pscli libpsd0 libpsd-linalg0 libpsd-server0 libpsd-dev | sort -u
 }
 
 only_loopback() {

@@ -89,7 +89,7 @@ check_cppcheck() {
 
 check_exports() {
     local library
-    for library in libpsd.so libpsd_linalg.so; do
+    for library in libpsd.so libpsd_linalg.so libpsd_server.so; do
         if [ ! -e "$build/lib/$library" ]; then
             echo "no $build/lib/$library: build first, or name the build directory"
             return 1

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a library exports, three times the same: its public headers' PSD_EXPORT,
 its list (libpsd.map), and the built library.
-check_exports.py LIBRARY [ROOT]     LIBRARY: …/libpsd.so or …/libpsd_linalg.so"""
+check_exports.py LIBRARY [ROOT]     LIBRARY: …/libpsd.so, …/libpsd_linalg.so
+or …/libpsd_server.so"""
 
 import os
 import re
@@ -14,6 +15,7 @@ from sources import finish, list_files, read_text, strip_comments
 # Library -> its list, and the header that is its own; libpsd has the others.
 LIBRARIES = {
     "libpsd_linalg.so": ("lib/linalg/libpsd_linalg.map", "psd_linalg.h"),
+    "libpsd_server.so": ("lib/server/libpsd_server.map", "psd_server.h"),
     "libpsd.so": ("lib/client/libpsd.map", None),
 }
 OWN_HEADERS = {header for _, header in LIBRARIES.values() if header}

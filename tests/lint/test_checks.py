@@ -16,6 +16,8 @@ PUBLIC_H = SPDX + "#define PSD_EXPORT\nPSD_EXPORT int psd_one(void);\n"
 MAP = SPDX + "LIBPSD_0 {\nglobal:\n    psd_one;\nlocal:\n    *;\n};\n"
 LINALG_H = SPDX + "#define PSD_EXPORT\nPSD_EXPORT int psd_dot(void);\n"
 LINALG_MAP = MAP.replace("psd_one", "psd_dot")
+SERVER_H = LINALG_H.replace("psd_dot", "psd_embed")
+SERVER_MAP = MAP.replace("psd_one", "psd_embed")
 STATUS_H = SPDX + '#define MAP(X) X(OK, 0, "E0000", 0, "ok", "nothing")\n'
 STATUS_LINE = "| E0000 | `OK` | 0 | 0 | ok | nothing |\n"
 HELLO_BODY = "#include <psd.h>\n\nint main(void)\n{\n    return 0;\n}\n"
@@ -67,6 +69,8 @@ GOOD = {
     "docs/quickstart.md": "# Quickstart\n\n```c\n" + LOOP + "```\n",
     "lib/include/psd_linalg.h": LINALG_H,
     "lib/linalg/libpsd_linalg.map": LINALG_MAP,
+    "lib/include/psd_server.h": SERVER_H,
+    "lib/server/libpsd_server.map": SERVER_MAP,
     ".clang-format": None,  # the real one
 }
 
@@ -195,6 +199,7 @@ BREAKS = [
      "ps_f: an exported name begins with psd_"),
     ("exports", "build/lib/libpsd.so", None, "build first"),
     ("exports", "build/lib/libpsd_linalg.so", None, "build first"),
+    ("exports", "build/lib/libpsd_server.so", None, "build first"),
     ("exports", "lib/linalg/libpsd_linalg.map",
      LINALG_MAP.replace("psd_dot;", ""),
      "psd_dot: in the headers, not in lib/linalg/libpsd_linalg.map"),
@@ -231,11 +236,12 @@ def build(root):
          f"-Wl,--version-script={script}",
          "-o", f"{root}/build/lib/libpsd.so", *sources],
         check=True)
-    subprocess.run(
-        ["cc", "-shared", "-fPIC", "-x", "c", "-",
-         "-o", f"{root}/build/lib/libpsd_linalg.so"],
-        input="int psd_dot(void);\nint psd_dot(void)\n{\n    return 1;\n}\n",
-        text=True, check=True)
+    for library, name in (("linalg", "psd_dot"), ("server", "psd_embed")):
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", "-x", "c", "-",
+             "-o", f"{root}/build/lib/libpsd_{library}.so"],
+            input=f"int {name}(void);\nint {name}(void)\n{{\n    return 1;\n}}\n",
+            text=True, check=True)
 
 
 def make_tree(lint_dir, root):

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "support/daemon_embed.h"
+
 #define READY_MS 60000
 #define STEP_MS 5
 
@@ -95,12 +97,32 @@ static bool has_ended(daemon_t *self)
     return false;
 }
 
+static bool restart_here(daemon_t *self)
+{
+    char data[PATH_MAX];
+    char config[PATH_MAX];
+    char log[PATH_MAX];
+    char endpoints[PATH_MAX];
+
+    path_of(self, "data", data);
+    path_of(self, "psd.yaml", config);
+    path_of(self, "log", log);
+    path_of(self, "data/endpoints.json", endpoints);
+    if (self->option == NULL) {
+        self->embed = daemon_embed_start(data, config, log);
+    }
+    return self->embed != NULL && read_endpoints(self, endpoints);
+}
+
 bool daemon_restart(daemon_t *self)
 {
     const char *program = getenv("PSD_PROGRAM");
     const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
     char endpoints[PATH_MAX];
 
+    if (daemon_embed_is_on()) {
+        return restart_here(self);
+    }
     if (program == NULL) {
         (void)fprintf(stderr, "PSD_PROGRAM does not name the daemon\n");
         return false;
@@ -166,6 +188,10 @@ bool daemon_end(daemon_t *self, int signal_number)
 {
     int status = 0;
 
+    if (self->embed != NULL && signal_number == SIGTERM) {
+        daemon_embed_stop(&self->embed);
+        return true;
+    }
     if (self->pid <= 0 || kill(self->pid, signal_number) != 0 ||
         waitpid(self->pid, &status, 0) != self->pid) {
         return false;
@@ -204,6 +230,7 @@ void daemon_drop(daemon_t *self, bool failed)
     if (self->pid > 0) {
         (void)daemon_end(self, SIGKILL);
     }
+    daemon_embed_stop(&self->embed);
     if (failed) {
         print_log(self);
     }

@@ -3,7 +3,8 @@
  * daemon - a psd process for one test, on ports that the kernel chose
  *
  * What     Starts $PSD_PROGRAM on loopback in a directory of its own and waits
- *          until it is ready; ends it; removes what it left.
+ *          until it is ready; ends it; removes what it left. With
+ *          PSD_TEST_SERVER=embed it is a server in this process (daemon_embed.h).
  * Owner    The caller; daemon_drop, also of one that did not start. A process
  *          whose test dies is killed by the kernel.
  * Threads  Confined to one; start it before the test has threads.
@@ -18,7 +19,8 @@
 
 typedef struct daemon {
     temp_dir_t dir;     /* its data directory is dir/data, its log dir/log */
-    pid_t pid;          /* 0: it does not run */
+    pid_t pid;          /* 0: it does not run, or in this process */
+    void *embed;        /* the server in this process; NULL: there is none */
     char control[256];  /* "tcp://127.0.0.1:40001" */
     char ipc[256];      /* "ipc://…" */
     const char *option; /* of this start; NULL: none */

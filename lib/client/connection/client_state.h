@@ -136,6 +136,7 @@ typedef struct ps_job_hooks {
 struct psd_client {
     psd_options_t options;
     unsigned n_forks;      /* before it was made */
+    bool is_private;       /* it holds the server of this process (private_server.h) */
     char *endpoint;        /* owned; as given: of one control port, or several */
     ps_context_t *context; /* owned */
 

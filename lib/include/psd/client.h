@@ -77,7 +77,9 @@ PSD_EXPORT void psd_options_set_on_wait(psd_options_t *self, psd_on_wait_t *on_w
  *               them with commas between them: the first that answers. NULL:
  *               $PSD_ENDPOINT, else the psd of this host as endpoints.json in
  *               $PSD_RUNTIME_DIR or /run/psd names it (over its unix socket if
- *               that accepts the client), else tcp://127.0.0.1:7171
+ *               that accepts the client), else tcp://127.0.0.1:7171. "embed:": a
+ *               server in this process, which all its clients share; it starts
+ *               with the first and ends with the last one, or with the process
  * options   in  NULL: defaults
  *
  * A node that is not the registry names it, and the client asks there; when the

@@ -4,6 +4,7 @@
 #include "server/checkpoints/control_checkpoint.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "server/quorum/replica.h"

@@ -2,6 +2,7 @@
 /* pscli checkpoint restore, verify. */
 #include "server/checkpoints/control_checkpoint.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "protocol/facts/table_doc.h"

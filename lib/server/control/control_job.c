@@ -3,6 +3,7 @@
 #include "server/state/control_inner.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "server/quorum/replica.h"
 #include "server/nodes/job_view.h"

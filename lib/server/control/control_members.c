@@ -2,6 +2,7 @@
 /* Which nodes have the registry: steps towards the members that are wanted, one at a
  * time (quorum_care.h). */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "server/config/endpoint.h"

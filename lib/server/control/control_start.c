@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is settled before the first request. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "server/quorum/replica.h"
 #include "server/state/control_inner.h"

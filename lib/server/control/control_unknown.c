@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables that nodes keep aside: listed, accepted, discarded. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "server/control/unknown.h"

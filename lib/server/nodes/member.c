@@ -33,9 +33,6 @@ void ps_member_destroy(ps_member_t **self_p)
     ps_agent_destroy(&self->agent);
     ps_socket_drop(&self->link);
     ps_member_drop_signs(self);
-    if (self->signals >= 0) {
-        (void)close(self->signals);
-    }
     ps_free(self->shards);
     psd_error_destroy(&self->err);
     ps_free(self);
@@ -166,9 +163,6 @@ psd_status_t ps_member_new(const ps_member_self_t *who, const ps_id_t *cluster,
 
     if (self != NULL) {
         self->err = psd_error_new();
-    }
-    if (self != NULL) {
-        self->signals = -1;
     }
     if (self == NULL || self->err == NULL) {
         ps_member_destroy(&self);

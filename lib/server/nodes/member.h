@@ -14,6 +14,7 @@
 #define PS_SERVER_MEMBER_H
 
 #include "server/config/config.h"
+#include "server/config/host.h"
 #include "server/nodes/node_damage.h"
 #include "server/config/plugins.h"
 #include "server/quorum/replica.h"
@@ -47,18 +48,20 @@ typedef struct ps_member_self {
  * and round until the registry answers: a node that is not the registry names
  * it. Blocks, since nothing else runs yet: a node that joins for the first time
  * for 30 s at most, one that has joined before without limit, and says to the
- * log and to systemd what it waits for. Blocks also until the registry has
+ * log and to the host what it waits for. Blocks also until the registry has
  * forgotten an earlier life of this node.
  *
  * socket  of the link; its lane options are not looked at
+ * host    borrowed for the call
  *
  * Errors: PSD_CONNECT none answers, naming each address and what it said;
- * PSD_INTERRUPTED SIGTERM or SIGINT came; PSD_DENIED another node of that name is
+ * PSD_INTERRUPTED host->end_fd says so; PSD_DENIED another node of that name is
  * alive, or it has another secret; PSD_VERSION; PSD_PROTO; PSD_NOMEM; PSD_IO.
  */
 PSD_MUST_CHECK psd_status_t ps_member_join(const ps_config_t *config,
                                            const ps_socket_args_t *socket,
-                                           const ps_member_self_t *who, ps_member_t **ret_member,
+                                           const ps_member_self_t *who,
+                                           const ps_server_host_t *host, ps_member_t **ret_member,
                                            ps_joined_t *ret_joined, psd_error_t *err);
 /* A node that has the registry itself: without a link. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_member_new(const ps_member_self_t *who, const ps_id_t *cluster,

@@ -23,15 +23,15 @@ struct ps_member {
     ps_id_t secret;
     ps_id_t cluster;
     uint64_t heartbeat_ms;
-    uint32_t weight;          /* 0: as many as it has shards */
-    uint64_t last_id;         /* of a join */
-    bool any_name;            /* with who->any_name, until it has a name */
-    ps_route_t *shards;       /* owned; announced */
-    bool heard_is_due;        /* heard.json is to be written */
-    uint64_t heard_again_ms;  /* … when it is tried again */
-    size_t seat;              /* of the nodes that have the registry: the one asked last */
-    ps_node_message_t invite; /* to the registry; kind 0: none */
-    int signals;              /* owned; readable when psd shall end: waits on the link end; or -1 */
+    uint32_t weight;              /* 0: as many as it has shards */
+    uint64_t last_id;             /* of a join */
+    bool any_name;                /* with who->any_name, until it has a name */
+    ps_route_t *shards;           /* owned; announced */
+    bool heard_is_due;            /* heard.json is to be written */
+    uint64_t heard_again_ms;      /* … when it is tried again */
+    size_t seat;                  /* of the nodes that have the registry: the one asked last */
+    ps_node_message_t invite;     /* to the registry; kind 0: none */
+    const ps_server_host_t *host; /* borrowed for the join */
     ps_sign_link_t signs[PS_SEATS_MAX]; /* links owned */
     size_t n_signs;
     uint64_t sign_ms; /* when the next is due */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a node joins a cluster. */
 #include <inttypes.h>
-#include <signal.h>
+#include <poll.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
-#include <systemd/sd-daemon.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -16,7 +15,7 @@
 #define COMING_MS 30000 /* for a registry that starts at the same time */
 #define TELL_MS 30000   /* from the first line about a silent registry to the next; doubles … */
 #define TELL_MAX_MS 600000
-#define SYSTEMD_MS 5000    /* between two words to systemd, … */
+#define NOTIFY_MS 5000     /* between two words to the host, … */
 #define EXTEND_US 60000000 /* … each of which allows the start so much longer */
 #define PATIENCE_MS 5000   /* for an earlier life of the node to be forgotten */
 #define AGAIN_MS 100       /* between two tries of that */
@@ -30,7 +29,7 @@ typedef struct joining {
     /* words about a registry that is silent */
     uint64_t tell_ms; /* when the next one is due; 0: none was said */
     uint64_t gap_ms;  /* to the one after that */
-    uint64_t systemd_ms;
+    uint64_t notify_ms;
 } joining_t;
 
 /* {"v":1,"id":…,"op":"node_join","versions":…,…}: in JSON, so that two builds of
@@ -68,13 +67,11 @@ static psd_status_t send_join(ps_member_t *self, psd_error_t *err)
                                err);
 }
 
-/* The signals that end psd are blocked; run.c reads them. */
-static bool shall_end(void)
+static bool shall_end(const ps_member_t *self)
 {
-    sigset_t set;
+    struct pollfd end = {.fd = self->host->end_fd, .events = POLLIN};
 
-    return sigpending(&set) == 0 &&
-           (sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGINT) == 1);
+    return poll(&end, 1, 0) > 0;
 }
 
 /* The answer to the last question. Errors: PSD_CONNECT none by then, or psd
@@ -92,7 +89,7 @@ static psd_status_t wait_answer(ps_member_t *self, uint64_t deadline_ms, ps_doc_
         bool got = false;
         psd_status_t rc = PSD_OK;
 
-        if (now_ms >= deadline_ms || shall_end()) {
+        if (now_ms >= deadline_ms || shall_end(self)) {
             return psd_error_set(err, PSD_CONNECT, "no answer within %" PRIu64 " ms",
                                  now_ms - began_ms);
         }
@@ -213,11 +210,11 @@ static psd_status_t join_one(joining_t *self, ps_joined_t *joined, psd_error_t *
                    ps_finder_endpoint(&self->finder));
     rc = ps_socket_connect(member->registry, self->socket, &member->link, err);
     if (rc == PSD_OK) {
-        ps_socket_wake_by(member->link, member->signals);
+        ps_socket_wake_by(member->link, member->host->end_fd);
         rc = ask_join(self, joined, err);
     }
     /* After a quick restart the registry still takes the earlier life for alive. */
-    while (rc == PSD_DENIED && ps_now_ms() < until_ms && !shall_end()) {
+    while (rc == PSD_DENIED && ps_now_ms() < until_ms && !shall_end(member)) {
         psd_error_clear(err);
         rc = wait_ms(self, AGAIN_MS, err);
         if (rc == PSD_OK) {
@@ -237,7 +234,25 @@ static bool has_asked_all(const joining_t *self)
     return true;
 }
 
-/* Tells the log and systemd what the node waits for. */
+/* A start that may last tells that it goes on. */
+static void notify(const joining_t *self, const char *why)
+{
+    const ps_server_host_t *host = self->member->host;
+    char text[PS_FINDER_TEXT + 100];
+    size_t size = 0;
+
+    if (host->notify == NULL) {
+        return;
+    }
+    size = (size_t)snprintf(text, sizeof text, "STATUS=waits for the registry: %.*s",
+                            PS_FINDER_TEXT, why);
+    if (self->until_ms == UINT64_MAX) {
+        (void)snprintf(text + size, sizeof text - size, "\nEXTEND_TIMEOUT_USEC=%d", EXTEND_US);
+    }
+    host->notify(text);
+}
+
+/* Tells the log and the host what the node waits for. */
 static void tell_wait(joining_t *self)
 {
     uint64_t now_ms = ps_now_ms();
@@ -245,12 +260,9 @@ static void tell_wait(joining_t *self)
     char quoted[2 * PS_FINDER_TEXT];
 
     ps_finder_print(&self->finder, why);
-    if (now_ms >= self->systemd_ms) {
-        self->systemd_ms = now_ms + SYSTEMD_MS;
-        (void)sd_notifyf(0, "STATUS=waits for the registry: %s", why);
-        if (self->until_ms == UINT64_MAX) {
-            (void)sd_notifyf(0, "EXTEND_TIMEOUT_USEC=%d", EXTEND_US);
-        }
+    if (now_ms >= self->notify_ms) {
+        self->notify_ms = now_ms + NOTIFY_MS;
+        notify(self, why);
     }
     if (now_ms < self->tell_ms || !has_asked_all(self)) {
         return;
@@ -276,7 +288,7 @@ static psd_status_t go_on(joining_t *self, psd_error_t *err)
     psd_status_t rc = PSD_OK;
     bool moved = false;
 
-    while (rc == PSD_OK && !shall_end() && self->finder.step_ms < UINT64_MAX &&
+    while (rc == PSD_OK && !shall_end(self->member) && self->finder.step_ms < UINT64_MAX &&
            !ps_finder_look(&self->finder, ps_now_ms(), &moved)) {
         uint64_t now_ms = ps_now_ms();
         uint64_t due_ms = ps_finder_due_ms(&self->finder);
@@ -299,8 +311,8 @@ static psd_status_t join_any(joining_t *self, ps_joined_t *joined, psd_error_t *
             return rc;
         }
         psd_error_clear(err);
-        if (shall_end()) {
-            return psd_error_set(err, PSD_INTERRUPTED, "a signal came");
+        if (shall_end(self->member)) {
+            return psd_error_set(err, PSD_INTERRUPTED, "it was told to end");
         }
         (void)ps_finder_look(&self->finder, ps_now_ms(), &moved); /* it may have been silent */
         ps_finder_print(&self->finder, why);
@@ -324,7 +336,6 @@ static psd_status_t begin(joining_t *self, const ps_config_t *config, const ps_m
                           psd_error_t *err)
 {
     const ps_text_list_t *urls = &config->cluster.join;
-    sigset_t set;
     psd_status_t rc = ps_finder_init(
         &self->finder, urls->n_items > 0 ? urls->items[0] : who->members->items[0].endpoint, err);
 
@@ -334,13 +345,6 @@ static psd_status_t begin(joining_t *self, const ps_config_t *config, const ps_m
     for (size_t i = 0; i < who->members->n; i++) {
         ps_finder_add(&self->finder, who->members->items[i].node, who->members->items[i].endpoint,
                       false);
-    }
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGTERM);
-    (void)sigaddset(&set, SIGINT);
-    self->member->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (rc == PSD_OK && self->member->signals < 0) {
-        rc = psd_error_set(err, PSD_IO, "cannot wait for signals");
     }
     return rc;
 }
@@ -358,14 +362,14 @@ static psd_status_t join(ps_member_t *member, const ps_config_t *config,
 }
 
 psd_status_t ps_member_join(const ps_config_t *config, const ps_socket_args_t *socket,
-                            const ps_member_self_t *who, ps_member_t **ret_member,
-                            ps_joined_t *ret_joined, psd_error_t *err)
+                            const ps_member_self_t *who, const ps_server_host_t *host,
+                            ps_member_t **ret_member, ps_joined_t *ret_joined, psd_error_t *err)
 {
     PSD_AUTO(ps_member_destroy) ps_member_t *self = ps_alloc(1, sizeof *self);
     psd_status_t rc = PSD_OK;
 
     if (self != NULL) {
-        self->signals = -1;
+        self->host = host;
         self->err = psd_error_new();
     }
     if (self == NULL || self->err == NULL) {
@@ -378,6 +382,7 @@ psd_status_t ps_member_join(const ps_config_t *config, const ps_socket_args_t *s
     self->heartbeat_ms = config->cluster.heartbeat;
     self->weight = (uint32_t)config->node.weight;
     rc = join(self, config, socket, who, ret_joined, err);
+    self->host = NULL;
     if (rc != PSD_OK) {
         return rc;
     }

@@ -3,6 +3,7 @@
 #include "server/shards/shard_actor.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -25,7 +26,7 @@
 #define NEWS_AGAIN_MS 10       /* until it looks for the letter again */
 
 typedef struct actor {
-    zsock_t *pipe;
+    void *pipe;
     const ps_shard_actor_args_t *args;
     ps_turn_t *turn;
     ps_shard_news_t *news; /* of args */
@@ -296,16 +297,13 @@ static void do_checkpoint(actor_t *self, ps_shard_call_t *call)
     words = (ps_buffer_t){0}; /* the call's now */
 }
 
-static const struct {
-    const char *name;
-    void (*run)(actor_t *self, ps_shard_call_t *call);
-} COMMANDS[] = {
-    {"TABLE", do_table},     {"DROP", do_drop},
-    {"JOB", do_job},         {"FENCE", do_fence},
-    {"INSPECT", do_inspect}, {"WAITING", do_waiting},
-    {"CLOCKS", do_clocks},   {"CHECKPOINT", do_checkpoint},
-    {"SIZES", do_inspect},   {"ASIDE", do_aside},
-    {"UNKNOWN", do_unknown}, {"REACHED", do_reached},
+static void (*const COMMANDS[PS_CALL_COUNT])(actor_t *self, ps_shard_call_t *call) = {
+    [PS_CALL_TABLE] = do_table,     [PS_CALL_DROP] = do_drop,
+    [PS_CALL_JOB] = do_job,         [PS_CALL_FENCE] = do_fence,
+    [PS_CALL_INSPECT] = do_inspect, [PS_CALL_WAITING] = do_waiting,
+    [PS_CALL_CLOCKS] = do_clocks,   [PS_CALL_CHECKPOINT] = do_checkpoint,
+    [PS_CALL_SIZES] = do_inspect,   [PS_CALL_ASIDE] = do_aside,
+    [PS_CALL_UNKNOWN] = do_unknown, [PS_CALL_REACHED] = do_reached,
 };
 
 /* Reports go out; the pipe has room for the letter. */
@@ -313,17 +311,13 @@ static void send_news(actor_t *self)
 {
     if (ps_shard_news_seal(self->news)) {
         ps_handover_give(self->news);
-        (void)zsock_send(self->pipe, "sp", PS_SHARD_NEWS, self->news);
+        ps_shard_pipe_send(self->pipe, PS_LETTER_NEWS, self->news);
     }
 }
 
-static void answer(actor_t *self, const char *name, ps_shard_call_t *call)
+static void answer(actor_t *self, ps_shard_call_t *call)
 {
-    for (size_t i = 0; i < sizeof COMMANDS / sizeof COMMANDS[0]; i++) {
-        if (strcmp(name, COMMANDS[i].name) == 0) {
-            COMMANDS[i].run(self, call);
-        }
-    }
+    COMMANDS[call->kind](self, call);
     if (call->status != PSD_OK) {
         (void)snprintf(call->text, sizeof call->text, "%.*s", PS_CALL_TEXT_SIZE - 1,
                        psd_error_text(self->err));
@@ -331,28 +325,22 @@ static void answer(actor_t *self, const char *name, ps_shard_call_t *call)
     }
     send_news(self); /* the report of a FENCE goes before its answer */
     ps_handover_give(call);
-    (void)zsock_send(self->pipe, "sp", name, call);
+    ps_shard_pipe_send(self->pipe, PS_LETTER_CALL, call);
 }
 
 static void take_command(actor_t *self)
 {
-    PSD_AUTO(zmsg_destroy) zmsg_t *message = zmsg_recv(self->pipe);
-    PSD_AUTO(zstr_free) char *name = NULL;
-    PSD_AUTO(zframe_destroy) zframe_t *frame = NULL;
-    ps_shard_call_t *call = NULL;
+    ps_letter_t letter;
 
-    name = message == NULL ? NULL : zmsg_popstr(message);
-    frame = message == NULL ? NULL : zmsg_pop(message);
-    if (name == NULL || strcmp(name, "$TERM") == 0) {
+    if (!ps_shard_pipe_take(self->pipe, &letter)) {
+        return;
+    }
+    if (letter.kind != PS_LETTER_CALL) {
         self->stopping = true;
         return;
     }
-    if (frame == NULL || zframe_size(frame) != sizeof(ps_shard_call_t *)) {
-        return;
-    }
-    memcpy(&call, zframe_data(frame), sizeof(ps_shard_call_t *));
-    ps_handover_take(call);
-    answer(self, name, call);
+    ps_handover_take(letter.pointer);
+    answer(self, letter.pointer);
     ps_meter_hasten(self->args->meter);
 }
 
@@ -473,7 +461,6 @@ static void take_answers(actor_t *self)
 
 static void run(actor_t *self)
 {
-    void *pipe = zsock_resolve(self->pipe);
     char name[PS_TURN_NAME_SIZE];
 
     (void)snprintf(name, sizeof name, "shard-%" PRIu32, self->args->core.shard);
@@ -481,13 +468,16 @@ static void run(actor_t *self)
     while (!self->stopping) {
         bool ready = false;
         bool called = false;
+        ps_waited_t waited = PS_WAITED_OK;
         psd_status_t rc = PSD_OK;
 
         ps_turn_waits(self->turn);
-        rc = ps_peer_links_wait(&self->links, self->port, pipe, time_left(self), &ready, &called,
-                                self->err);
+        rc = ps_peer_links_wait(&self->links, self->port, self->pipe, time_left(self), &ready,
+                                &called, self->err);
         ps_turn_works(self->turn);
-        if (!ps_shard_wait_check(self->args->core.shard, pipe, rc, self->err)) {
+        waited = ps_shard_wait_check(self->args->core.shard, self->pipe, rc, self->err);
+        if (waited != PS_WAITED_OK) {
+            atomic_store(&self->args->common->is_deaf, waited == PS_WAITED_DEAF);
             return;
         }
         ready = ready && rc == PSD_OK;
@@ -552,18 +542,19 @@ static psd_status_t open_all(actor_t *self, ps_shard_actor_args_t *args)
     return PSD_OK;
 }
 
-void ps_shard_actor(zsock_t *pipe, void *args)
+void *ps_shard_actor(void *args)
 {
     ps_shard_actor_args_t *mine = args;
-    actor_t self = {.pipe = pipe, .args = mine, .news = &mine->news};
+    actor_t self = {.args = mine, .news = &mine->news};
 
     ps_handover_take(mine);
+    self.pipe = mine->pipe;
     mine->ready = open_all(&self, mine);
     (void)snprintf(mine->text, sizeof mine->text, "%.*s", PS_ACTOR_TEXT_SIZE - 1,
                    psd_error_text(self.err));
     psd_error_clear(self.err);
     ps_handover_give(mine);
-    (void)zsock_signal(pipe, 0); /* once, on success and on failure */
+    ps_shard_pipe_send(self.pipe, PS_LETTER_READY, NULL); /* on success and on failure */
     if (mine->ready == PSD_OK) {
         run(&self);
     }
@@ -577,4 +568,5 @@ void ps_shard_actor(zsock_t *pipe, void *args)
     ps_shard_destroy(&self.core);
     psd_error_destroy(&self.err);
     ps_handover_give(mine);
+    return NULL;
 }

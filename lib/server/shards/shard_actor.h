@@ -5,25 +5,19 @@
  * What     Bytes on the shard's own port become events of ps_shard_step, and
  *          its effects become bytes and log lines. It takes everything that
  *          waits before it sleeps.
- * Shape    Commands on the pipe, each [word][pointer]:
- *            TABLE DROP JOB FENCE INSPECT WAITING CLOCKS
- *                           a ps_shard_call_t; comes back the same way,
- *                           answered
- *            $TERM          (one frame) stop
- *          Messages out of the pipe: the answered calls, in the order of
- *          asking;
- *            NEWS           the ps_shard_news_t of its arguments; give it back
+ * Shape    Letters on the pipe: shard_pipe.h.
  */
 #ifndef PS_SERVER_SHARD_ACTOR_H
 #define PS_SERVER_SHARD_ACTOR_H
 
-#include <czmq.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "server/metrics/meter.h"
 #include "server/threads/filler.h"
 #include "server/shards/shard_news.h"
 #include "server/shards/shard_journal.h"
+#include "server/shards/shard_pipe.h"
 #include "protocol/shard/shard.h"
 #include "transport/sockets/socket.h"
 
@@ -38,13 +32,16 @@ typedef struct ps_shard_common {
     atomic_uint_fast64_t pieces;       /* of unfinished messages, beside them */
     atomic_uint_fast64_t tail_bytes;   /* beside them, for other copies */
     atomic_uint n_giving;              /* shards that give rows to new copies */
+    atomic_bool is_deaf;               /* a shard has ended: it could not wait for messages */
     ps_filler_t *filler;               /* owned by the owner of this */
     ps_turns_t *turns;                 /* borrowed; of all threads; may be NULL */
 } ps_shard_common_t;
 
 /* What the thread starts with, and what it reports when it is ready. The
- * starter of the actor owns it until the actor is destroyed. */
+ * starter owns it until the thread has ended. */
 typedef struct ps_shard_actor_args {
+    void *pipe; /* the thread's end; the starter closes it afterwards: what is sent to a
+                   thread that has ended waits there */
     ps_shard_args_t core;
     ps_socket_args_t socket;
     ps_journal_args_t journal;     /* dir NULL: there is none */
@@ -59,7 +56,7 @@ typedef struct ps_shard_actor_args {
     char text[PS_ACTOR_TEXT_SIZE]; /* out: the reason */
 } ps_shard_actor_args_t;
 
-/* For zactor_new; args is a ps_shard_actor_args_t. Signals once, when its port
- * is open or when it could not be opened. */
-void ps_shard_actor(zsock_t *pipe, void *args);
+/* The thread: args is a ps_shard_actor_args_t. Sends READY once, when its port is
+ * open or when it could not be opened. Returns NULL. */
+void *ps_shard_actor(void *args);
 #endif

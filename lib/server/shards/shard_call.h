@@ -13,7 +13,7 @@
 #include "protocol/registry/registry.h"
 #include "protocol/shard/shard.h"
 
-/* X(NAME): also the words on the pipe */
+/* X(NAME) */
 #define PS_CALL_MAP(X)                                                 \
     X(TABLE)      /* table, spec, routes, copies: where it is now */   \
     X(DROP)       /* table */                                          \

@@ -3,6 +3,7 @@
 #include "server/shards/shard_lane.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"

@@ -17,7 +17,6 @@
 
 #include "protocol/core/outbox.h"
 
-#define PS_SHARD_NEWS "NEWS" /* the word on the pipe */
 #define PS_SHARD_NEWS_KEPT 1024
 #define PS_SHARD_NEWS_LETTER 128
 

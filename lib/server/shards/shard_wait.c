@@ -3,7 +3,6 @@
 #include "server/shards/shard_wait.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <time.h>
 #include <zmq.h>
 
@@ -20,25 +19,26 @@ static bool is_stopped(void *pipe)
     return zmq_getsockopt(pipe, ZMQ_EVENTS, &events, &size) != 0 && zmq_errno() == ETERM;
 }
 
-bool ps_shard_wait_check(uint32_t shard, void *pipe, psd_status_t rc, psd_error_t *err)
+ps_waited_t ps_shard_wait_check(uint32_t shard, void *pipe, psd_status_t rc, psd_error_t *err)
 {
     const struct timespec again = {.tv_nsec = AGAIN_MS * 1000000L};
     char quoted[QUOTED_SIZE];
 
     if (rc == PSD_OK) {
-        return true;
+        return PS_WAITED_OK;
     }
     if (rc != PSD_NOMEM && is_stopped(pipe)) {
-        return false;
+        return PS_WAITED_STOPPED;
     }
     ps_log(PS_LOG_ERROR, "wait_failed", "shard=%" PRIu32 " reason=%s hint=%s", shard,
            ps_log_quote(psd_error_text(err), quoted, sizeof quoted),
-           rc == PSD_NOMEM ? "\"retrying\""
-                           : "\"the shard receives no more messages; psd stops, restart it\"");
+           rc == PSD_NOMEM
+               ? "\"retrying\""
+               : "\"the shard receives no more messages; the node ends, start it again\"");
     psd_error_clear(err);
     if (rc != PSD_NOMEM) {
-        abort();
+        return PS_WAITED_DEAF;
     }
     (void)nanosleep(&again, NULL);
-    return true;
+    return PS_WAITED_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads of the shards: start and stop. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -8,6 +9,7 @@
 #include "base/log.h"
 #include "server/config/endpoint.h"
 #include "server/shards/shards_inner.h"
+#include "transport/threads/thread.h"
 
 #define GIVING_BYTES ((uint64_t)4 << 20) /* of a shard that gives rows */
 
@@ -63,17 +65,56 @@ static void fill_args(ps_shards_t *self, uint32_t i, const ps_shards_args_t *arg
     }
 }
 
+/* Starts the thread, and waits until it has opened its port, or could not. */
+static psd_status_t start_thread(ps_shard_thread_t *shard, psd_error_t *err)
+{
+    ps_shard_actor_args_t *mine = &shard->args;
+    ps_letter_t ready;
+    char name[32];
+    int code = 0;
+    psd_status_t rc = PSD_OK;
+
+    (void)snprintf(name, sizeof name, "%" PRIx64 "-%u", mine->core.incarnation, mine->core.shard);
+    rc = ps_shard_pipe_open(mine->socket.context, name, &shard->pipe, &mine->pipe, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_handover_give(mine);
+    code = ps_thread_start(&shard->thread, ps_shard_actor, mine);
+    if (code != 0) {
+        return psd_error_set(err, PSD_IO, "start a thread: error %d", code);
+    }
+    shard->runs = true;
+    if (!ps_shard_pipe_wait(shard->pipe, &ready)) {
+        return psd_error_set(err, PSD_IO, "it was stopped before it was ready");
+    }
+    ps_handover_take(mine);
+    return PSD_OK;
+}
+
+/* Ends a thread that runs. */
+static void stop_shard(ps_shard_thread_t *shard)
+{
+    if (shard->runs) {
+        ps_shard_pipe_send(shard->pipe, PS_LETTER_STOP, NULL);
+        (void)pthread_join(shard->thread, NULL);
+        ps_handover_take(&shard->args);
+        shard->runs = false;
+    }
+    ps_shard_pipe_close(&shard->pipe);
+    ps_shard_pipe_close(&shard->args.pipe);
+}
+
 static psd_status_t start_shard(ps_shard_thread_t *shard, const ps_shards_args_t *args,
                                 psd_error_t *err)
 {
     ps_shard_actor_args_t *mine = &shard->args;
 
-    ps_handover_give(mine);
-    shard->actor = zactor_new(ps_shard_actor, mine);
-    if (shard->actor == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for shard %u", mine->core.shard);
+    psd_status_t rc = start_thread(shard, err);
+
+    if (rc != PSD_OK) {
+        return psd_error_wrap(err, rc, "shard %u", mine->core.shard);
     }
-    ps_handover_take(mine);
     if (mine->ready != PSD_OK) {
         return psd_error_set(err, mine->ready, "shard %u: %s", mine->core.shard, mine->text);
     }
@@ -121,6 +162,7 @@ psd_status_t ps_shards_start(const ps_shards_args_t *args, ps_shards_t **ret_sha
     atomic_init(&self->common.tail_bytes, 0);
     atomic_init(&self->common.last_session, 0);
     atomic_init(&self->common.told_job, 0);
+    atomic_init(&self->common.is_deaf, false);
     self->common.turns = args->turns;
     rc = settle_logs(self, args, err);
     if (rc == PSD_OK) {
@@ -153,10 +195,7 @@ void ps_shards_stop(ps_shards_t **self_p)
         return;
     }
     for (uint32_t i = 0; self->threads != NULL && i < self->n_shards; i++) {
-        if (self->threads[i].actor != NULL) {
-            zactor_destroy(&self->threads[i].actor);
-            ps_handover_take(&self->threads[i].args);
-        }
+        stop_shard(&self->threads[i]);
         ps_free(self->threads[i].log_dir);
         ps_shard_found_done(&self->threads[i].args.found);
     }
@@ -171,6 +210,11 @@ void ps_shards_stop(ps_shards_t **self_p)
     ps_free(self->log_dir);
     ps_free(self);
     *self_p = NULL;
+}
+
+bool ps_shards_are_deaf(const ps_shards_t *self)
+{
+    return atomic_load_explicit(&self->common.is_deaf, memory_order_relaxed);
 }
 
 uint32_t ps_shards_n(const ps_shards_t *self)

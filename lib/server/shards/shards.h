@@ -28,7 +28,7 @@ typedef struct ps_shards ps_shards_t;
 typedef struct ps_shards_args {
     uint32_t n_shards;
     ps_shard_args_t core;            /* of each; `shard` is set for each */
-    ps_socket_args_t socket;         /* of each port */
+    ps_socket_args_t socket;         /* of each port; with a context, also for the pipes */
     char host[PS_ENDPOINT_MAX];      /* that the ports are bound on; "" for ipc
                                         alone */
     uint16_t first_port;             /* shard 0's, and so on; 0: the kernel chooses
@@ -53,6 +53,8 @@ PSD_MUST_CHECK psd_status_t ps_shards_start(const ps_shards_args_t *args, ps_sha
  * when the registry does not know of this start. Takes NULL, nulls *self_p. */
 void ps_shards_stop(ps_shards_t **self_p);
 uint32_t ps_shards_n(const ps_shards_t *self);
+/* One of the threads has ended, because it could not wait for messages any more. */
+bool ps_shards_are_deaf(const ps_shards_t *self);
 /* Every shard has read what an earlier life of the node wrote, and the
  * registry knew of that life. */
 bool ps_shards_kept(const ps_shards_t *self);

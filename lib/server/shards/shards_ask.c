@@ -2,8 +2,8 @@
 /* Asking the shards: questions go out in order, it takes answers and reports
  * as they come. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
-#include <zmq.h>
 
 #include "base/alloc.h"
 #include "base/handover.h"
@@ -11,7 +11,7 @@
 #include "server/shards/shards_inner.h"
 
 #define ANSWER_WITHIN_MS 20000 /* a shard that takes longer is stuck */
-/* Questions at the shards at a time: all answers fit into a pipe (czmq's holds
+/* Questions at the shards at a time: all answers fit into a pipe (which holds
  * 1000), so that no shard waits for the control part. */
 #define UNDER_WAY_MAX 128
 #define WAITS_FOR_ROOM UINT64_MAX
@@ -100,8 +100,7 @@ static void send_calls(ps_shards_t *self, ps_asked_t *asked, uint64_t now_ms)
 
         call->serial = asked->serial;
         ps_handover_give(call);
-        (void)zsock_send(self->threads[asked->first + i].actor, "sp", ps_call_name(call->kind),
-                         call);
+        ps_shard_pipe_send(self->threads[asked->first + i].pipe, PS_LETTER_CALL, call);
     }
 }
 
@@ -351,21 +350,15 @@ static void take_news(ps_shards_t *self, ps_shard_news_t *news)
 /* One message out of the pipe. false: there is none. */
 static bool take_one(ps_shards_t *self, uint32_t shard)
 {
-    void *pipe = ps_shards_handle(self, shard);
-    char name[16] = "";
-    void *pointer = NULL;
-    int size = zmq_recv(pipe, name, sizeof name - 1, ZMQ_DONTWAIT);
+    ps_letter_t letter;
 
-    if (size < 0) {
-        return zmq_errno() == EINTR;
+    if (!ps_shard_pipe_take(ps_shards_handle(self, shard), &letter)) {
+        return false;
     }
-    if (zmq_recv(pipe, &pointer, sizeof pointer, ZMQ_DONTWAIT) != (int)sizeof pointer) {
-        return true; /* the signal of the thread's end */
-    }
-    if (strcmp(name, PS_SHARD_NEWS) == 0) {
-        take_news(self, pointer);
+    if (letter.kind == PS_LETTER_NEWS) {
+        take_news(self, letter.pointer);
     } else {
-        take_call(self, shard, pointer);
+        take_call(self, shard, letter.pointer);
     }
     return true;
 }
@@ -384,7 +377,7 @@ static void end_overdue(ps_shards_t *self, uint64_t now_ms)
 
 void *ps_shards_handle(const ps_shards_t *self, uint32_t i)
 {
-    return zsock_resolve(zactor_sock(self->threads[i].actor));
+    return self->threads[i].pipe;
 }
 
 void ps_shards_take(ps_shards_t *self, uint64_t now_ms)

@@ -7,7 +7,9 @@
 #include "storage/log/fresh_note.h"
 
 typedef struct ps_shard_thread {
-    zactor_t *actor;
+    void *pipe; /* the control part's end; owned */
+    pthread_t thread;
+    bool runs; /* the thread, until it is joined */
     ps_shard_actor_args_t args;
     ps_route_t route;
     char *log_dir; /* owned; NULL: there is none */

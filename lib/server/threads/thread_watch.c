@@ -2,12 +2,12 @@
 /* Looks, logs, feeds. */
 #include "server/threads/thread_watch.h"
 
-#include <czmq.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <systemd/sd-daemon.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -15,13 +15,13 @@
 #include "server/threads/thread_probe.h"
 #include "transport/threads/thread.h"
 
-#define CZMQ_PREFIX 1     /* so ZeroMQ calls its threads "1/ZMQbg/…" */
+#define PREFIXES 100      /* two digits: the name of a thread has 15 characters */
 #define LOOK_MS 250       /* between two looks */
 #define LATE_MAX 64       /* late threads in one look */
 #define SAY_AFTER_MS 2000 /* a thread that is late for so long is logged */
 #define FED_FACTOR 6      /* all have turned within WatchdogSec / 6 … */
 #define FED_LEAST_MS 1000 /* … or this, which is twice what they may wait */
-#define ITEMS_MAX (2 * (PS_PROBE_IO_MAX + 1) + 1)
+#define ITEMS_MAX (PS_PROBE_IO_MAX + 2)
 
 /* A thread that was named in the log and has not turned since. */
 typedef struct spell {
@@ -34,9 +34,8 @@ struct ps_thread_watch {
     ps_turns_t *turns; /* borrowed */
     int stop_fd;       /* an eventfd */
     ps_thread_probe_t zmq;
-    ps_thread_probe_t czmq;
-    uint64_t watchdog_ms; /* systemd's; 0: none */
-    uint64_t fed_ms;      /* when it was fed last */
+    ps_server_host_t host;
+    uint64_t fed_ms; /* when it was fed last */
     uint64_t looked_ms;
     spell_t spells[LATE_MAX];
     size_t n_spells;
@@ -95,9 +94,10 @@ static void begin_spells(ps_thread_watch_t *self, const ps_late_t *late, size_t 
         ps_log(PS_LOG_ERROR, "thread_silent",
                "thread=%s tid=%d ms=%" PRIu64 " state=%c hint=\"%s\"", spell->name, spell->tid,
                late[i].silent_ms, late[i].state,
-               late[i].is_stopped     ? "a debugger or a signal has stopped it"
-               : late[i].state == 'D' ? "it waits for a disk"
-                                      : "systemd restarts psd if this lasts; data on disk is kept");
+               late[i].is_stopped ? "a debugger or a signal has stopped it"
+               : late[i].state == 'D'
+                   ? "it waits for a disk"
+                   : "data on disk is kept; under systemd psd is restarted if this lasts");
     }
 }
 
@@ -105,19 +105,20 @@ static void begin_spells(ps_thread_watch_t *self, const ps_late_t *late, size_t 
 
 static uint64_t fed_within_ms(const ps_thread_watch_t *self)
 {
-    uint64_t within_ms = self->watchdog_ms / FED_FACTOR;
+    uint64_t within_ms = self->host.watchdog_ms / FED_FACTOR;
 
     return within_ms < FED_LEAST_MS ? FED_LEAST_MS : within_ms;
 }
 
 static void feed_if_due(ps_thread_watch_t *self, uint64_t now_ms)
 {
-    if (self->watchdog_ms == 0 || now_ms - self->fed_ms < self->watchdog_ms / FED_FACTOR ||
+    if (self->host.watchdog_ms == 0 ||
+        now_ms - self->fed_ms < self->host.watchdog_ms / FED_FACTOR ||
         ps_turns_oldest_ms(ps_turns_page(self->turns)) >= fed_within_ms(self)) {
         return;
     }
     self->fed_ms = now_ms;
-    (void)sd_notify(0, "WATCHDOG=1");
+    self->host.notify("WATCHDOG=1");
 }
 
 /* ---- the thread ---- */
@@ -145,7 +146,6 @@ static bool wait_some(const ps_thread_watch_t *self)
     size_t n = 1;
 
     n += ps_thread_probe_items(&self->zmq, items + n);
-    n += ps_thread_probe_items(&self->czmq, items + n);
     return zmq_poll(items, (int)n, LOOK_MS) < 0 || (items[0].revents & ZMQ_POLLIN) == 0;
 }
 
@@ -160,7 +160,6 @@ static void *run(void *arg)
 
         ps_turn_works(turn);
         ps_thread_probe_turn(&self->zmq, now_ms);
-        ps_thread_probe_turn(&self->czmq, now_ms);
         if (now_ms - self->looked_ms >= LOOK_MS) {
             look(self, now_ms);
         }
@@ -172,27 +171,28 @@ static void *run(void *arg)
 
 /* ---- start and stop ---- */
 
-void ps_thread_watch_prepare(void)
+/* Of the context that the calling thread opens: threads of other contexts of the process
+ * have other names, or were renamed since. */
+static int prefix_of_caller(void)
 {
-    /* Not by zsys_set_thread_name_prefix(), which ends in a tail call of
-     * unlock: ThreadSanitizer takes that for ours, without the lock. */
-    (void)zmq_ctx_set(zsys_init(), ZMQ_THREAD_NAME_PREFIX, CZMQ_PREFIX);
+    return (int)(syscall(SYS_gettid) % PREFIXES);
+}
+
+void ps_thread_watch_prepare(void *context)
+{
+    (void)zmq_ctx_set(context, ZMQ_THREAD_NAME_PREFIX, prefix_of_caller());
 }
 
 static psd_status_t start(ps_thread_watch_t *self, void *context, psd_error_t *err)
 {
-    uint64_t watchdog_us = 0;
+    char prefix[16];
     int code = 0;
-    psd_status_t rc = ps_thread_probe_init(&self->zmq, context, "", "zmq", self->turns, err);
+    psd_status_t rc = PSD_OK;
 
-    if (rc == PSD_OK) {
-        rc = ps_thread_probe_init(&self->czmq, zsys_init(), "1/", "czmq", self->turns, err);
-    }
+    (void)snprintf(prefix, sizeof prefix, "%d/", prefix_of_caller());
+    rc = ps_thread_probe_init(&self->zmq, context, prefix, "zmq", self->turns, err);
     if (rc != PSD_OK) {
         return rc;
-    }
-    if (sd_watchdog_enabled(0, &watchdog_us) > 0) {
-        self->watchdog_ms = watchdog_us / 1000;
     }
     self->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     code = self->stop_fd < 0 ? errno : ps_thread_start(&self->thread, run, self);
@@ -202,15 +202,14 @@ static psd_status_t start(ps_thread_watch_t *self, void *context, psd_error_t *e
 static void destroy(ps_thread_watch_t *self)
 {
     ps_thread_probe_done(&self->zmq);
-    ps_thread_probe_done(&self->czmq);
     if (self->stop_fd >= 0) {
         (void)close(self->stop_fd);
     }
     ps_free(self);
 }
 
-psd_status_t ps_thread_watch_start(ps_turns_t *turns, void *context, ps_thread_watch_t **ret_watch,
-                                   psd_error_t *err)
+psd_status_t ps_thread_watch_start(ps_turns_t *turns, void *context, const ps_server_host_t *host,
+                                   ps_thread_watch_t **ret_watch, psd_error_t *err)
 {
     ps_thread_watch_t *self = ps_alloc(1, sizeof *self);
     psd_status_t rc = PSD_OK;
@@ -219,6 +218,7 @@ psd_status_t ps_thread_watch_start(ps_turns_t *turns, void *context, ps_thread_w
         return psd_error_set(err, PSD_NOMEM, "no memory to watch the threads");
     }
     self->turns = turns;
+    self->host = *host;
     self->stop_fd = -1;
     rc = start(self, context, err);
     if (rc != PSD_OK) {

@@ -2,6 +2,7 @@
 /* Wraps SQLite's database files; all other files are the system's. */
 #include "storage/disk/page_sums.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -28,6 +29,8 @@ typedef struct sums_file {
 
 static sqlite3_vfs sums_vfs; /* set once */
 static sqlite3_vfs *real_vfs;
+static bool is_registered;
+static pthread_once_t once = PTHREAD_ONCE_INIT; /* several servers may start at once */
 
 static sums_file_t *sums_of(sqlite3_file *file)
 {
@@ -237,21 +240,24 @@ static int open_file(sqlite3_vfs *vfs, sqlite3_filename path, sqlite3_file *file
     return code;
 }
 
-const char *ps_page_sums_vfs(void)
+static void register_vfs(void)
 {
-    if (real_vfs != NULL) {
-        return VFS_NAME;
-    }
     real_vfs = sqlite3_vfs_find(NULL);
     if (real_vfs == NULL) {
-        return NULL;
+        return;
     }
     sums_vfs = *real_vfs; /* all but opening is the system's */
     sums_vfs.zName = VFS_NAME;
     sums_vfs.szOsFile += (int)sizeof(sums_file_t);
     sums_vfs.pNext = NULL;
     sums_vfs.xOpen = open_file;
-    return sqlite3_vfs_register(&sums_vfs, 0) == SQLITE_OK ? VFS_NAME : NULL;
+    is_registered = sqlite3_vfs_register(&sums_vfs, 0) == SQLITE_OK;
+}
+
+const char *ps_page_sums_vfs(void)
+{
+    (void)pthread_once(&once, register_vfs);
+    return is_registered ? VFS_NAME : NULL;
 }
 
 bool ps_page_sums_want(sqlite3 *db)

@@ -10,7 +10,7 @@
  *          page that it reads: a page that differs fails the call with
  *          SQLITE_IOERR_DATA. A page of zeros was never written. The -wal has
  *          SQLite's own checksums.
- * Threads  ps_page_sums_vfs once before others; then any.
+ * Threads  any
  */
 #ifndef PS_STORAGE_PAGE_SUMS_H
 #define PS_STORAGE_PAGE_SUMS_H

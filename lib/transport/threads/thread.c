@@ -2,7 +2,11 @@
 /* Threads without signals, and the clock of their waits. */
 #include "transport/threads/thread.h"
 
+#include <errno.h>
 #include <signal.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
 
 #define NS_OF_MS 1000000L
 #define NS_OF_S 1000000000L
@@ -12,7 +16,23 @@
 static const int FAULTS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
 #define N_FAULTS (sizeof FAULTS / sizeof *FAULTS)
 
-int ps_thread_start(pthread_t *ret_thread, void *(*run)(void *argument), void *argument)
+/* What a thread begins with whose starter has a log of its own. */
+typedef struct beginning {
+    void *(*run)(void *argument);
+    void *argument;
+    ps_log_sink_t *sink;
+} beginning_t;
+
+static void *begin(void *argument)
+{
+    beginning_t mine = *(beginning_t *)argument;
+
+    ps_free(argument);
+    ps_log_use(mine.sink);
+    return mine.run(mine.argument);
+}
+
+static int start(pthread_t *ret_thread, void *(*run)(void *argument), void *argument)
 {
     pthread_attr_t attributes;
     sigset_t blocked;
@@ -30,6 +50,26 @@ int ps_thread_start(pthread_t *ret_thread, void *(*run)(void *argument), void *a
         rc = pthread_create(ret_thread, &attributes, run, argument);
     }
     (void)pthread_attr_destroy(&attributes);
+    return rc;
+}
+
+int ps_thread_start(pthread_t *ret_thread, void *(*run)(void *argument), void *argument)
+{
+    beginning_t *beginning = NULL;
+    int rc = 0;
+
+    if (ps_log_used() == NULL) {
+        return start(ret_thread, run, argument);
+    }
+    beginning = ps_alloc(1, sizeof *beginning);
+    if (beginning == NULL) {
+        return ENOMEM;
+    }
+    *beginning = (beginning_t){.run = run, .argument = argument, .sink = ps_log_used()};
+    rc = start(ret_thread, begin, beginning);
+    if (rc != 0) {
+        ps_free(beginning);
+    }
     return rc;
 }
 

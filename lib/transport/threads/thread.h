@@ -25,7 +25,8 @@
 #include <stdint.h>
 #include <time.h>
 
-/* As pthread_create. Gives 0 or an error number. */
+/* As pthread_create; the thread has its starter's log (ps_log_use). Gives 0 or an error
+ * number. */
 int ps_thread_start(pthread_t *ret_thread, void *(*run)(void *argument), void *argument);
 /* As pthread_cond_init, with waits that end by CLOCK_MONOTONIC. Gives 0 or an
  * error number. */

@@ -280,7 +280,6 @@ int main(void)
     if (ps_context_new(2, &context, NULL) != PSD_OK) {
         return 1;
     }
-    zsys_handler_set(NULL);
     done = run_story(context, pushes_reach_all) && run_story(context, a_copy_goes) &&
            run_story(context, a_way_breaks) && run_story(context, a_copy_is_mute) &&
            a_port_speaks_rubbish(context);

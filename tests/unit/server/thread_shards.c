@@ -144,7 +144,6 @@ int main(void)
     if (ps_context_new(1, &context, NULL) != PSD_OK) {
         return 1;
     }
-    zsys_handler_set(NULL);
     done = run(context);
     ps_context_destroy(&context);
     return done ? 0 : 1;

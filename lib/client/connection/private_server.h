@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_private_server - the server that "embed:" names: the process's own
+ *
+ * What     psd_connect("embed:") starts it, in libpsd_server.so, which is loaded
+ *          only then. All clients of the process share it; it ends with the last
+ *          one, or with the process.
+ * Threads  any
+ */
+#ifndef PS_CLIENT_PRIVATE_SERVER_H
+#define PS_CLIENT_PRIVATE_SERVER_H
+
+#include <stdbool.h>
+
+#include "psd/status.h"
+
+#define PS_PRIVATE_ENDPOINT "embed:"
+
+/* Starts it, if it does not run, and holds it. ret_endpoint: borrowed for as long as
+ * it is held. Errors: PSD_IO the library cannot be loaded, naming its file; those of
+ * psd_embed_start. */
+PSD_MUST_CHECK psd_status_t ps_private_server_hold(const char **ret_endpoint, psd_error_t *err);
+/* As often as it was held by this process, or by the one that this one was forked from. */
+void ps_private_server_release(void);
+#endif
