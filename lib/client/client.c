@@ -187,7 +187,7 @@ static psd_status_t connect_here(const psd_options_t *options, psd_client_t **re
     psd_status_t rc = ps_private_server_hold(&endpoint, err);
 
     if (rc != PSD_OK) {
-        return psd_error_wrap(err, rc, "connect to " PS_PRIVATE_ENDPOINT);
+        return psd_error_wrap(err, rc, "connect to embed");
     }
     rc = connect_to(endpoint, options, ret_client, err);
     if (rc == PSD_OK) {
