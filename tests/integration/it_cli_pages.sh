@@ -61,6 +61,7 @@ tells_functions psd.3 psd/status.h psd/client.h psd/table.h psd/rows.h \
     psd/ops.h psd/job.h psd/checkpoint.h
 # psd_train(3) has the options and counts that there are, too.
 tells_functions psd_train.3 psd_train.h
+tells_functions psd_server.3 psd_server.h
 page=$root/docs/man/psd_train.3
 for word in $(sed -n 's/.*{"\([a-z-]*\)", offsetof.*/\1/p;
                       s/.*strcmp(key, "\([a-z-]*\)").*/\1/p' \
