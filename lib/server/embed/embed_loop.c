@@ -85,7 +85,7 @@ static psd_status_t look_ready(loop_t *self, psd_error_t *err)
     if (self->is_ready || (!ps_server_is_known(self->server) && ps_now_ms() < self->known_by_ms)) {
         return PSD_OK;
     }
-    rc = ps_server_announce(self->server, err);
+    rc = ps_server_announce(self->server, "", err);
     if (rc == PSD_OK) {
         self->is_ready = true;
         self->on_ready(self->user);
