@@ -124,7 +124,7 @@ Test(config_file, an_unknown_key_without_a_neighbour_gets_the_list)
     ASSERT_BAD("log:\n  colours: 5\n", "f.yaml:2: unknown key \"colours\" in log; allowed: level");
     ASSERT_BAD("replication: 5\n",
                "f.yaml:1: unknown key \"replication\"; allowed: data_dir, "
-               "runtime_dir, shards, node, cluster, registry, copies, listen, log, disk, "
+               "runtime_dir, shards, node, cluster, registry, copies, listen, http, log, disk, "
                "limits, lane, "
                "tables, checkpoint, updaters, workers, security");
 }

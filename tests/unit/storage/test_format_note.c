@@ -64,7 +64,7 @@ Test(format_note, new_directory_gets_the_number_and_keeps_it)
 Test(format_note, used_directory_without_a_note_is_format_1)
 {
     put(DIR "/registry.db", "x");
-    expect(PSD_FOREIGN, 3, "has data format 1, and this psd reads and writes 3");
+    expect(PSD_FOREIGN, 9, "has data format 1, and this psd reads and writes 9");
     cr_assert_eq(settle(1), PSD_OK);
     put(DIR "/registry.db", "x");
     cr_assert_eq(settle(1), PSD_OK);
@@ -76,7 +76,7 @@ Test(format_note, an_older_format_that_is_read_becomes_the_new_one)
     cr_assert_eq(settle(1), PSD_OK);
     cr_assert_eq(settle(PS_DISK_FORMAT), PSD_OK);
     cr_assert_eq(settle(PS_DISK_FORMAT), PSD_OK);
-    expect(PSD_FOREIGN, 1, "has data format 2");
+    expect(PSD_FOREIGN, 1, "has data format 3");
 }
 
 Test(format_note, each_file_of_a_node_makes_it_used)
@@ -85,7 +85,7 @@ Test(format_note, each_file_of_a_node_makes_it_used)
 
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         put(files[i], "x");
-        expect(PSD_FOREIGN, 3, "has data format 1");
+        expect(PSD_FOREIGN, 9, "has data format 1");
         cr_assert_eq(sim_disk_face(sim)->remove(sim_disk_face(sim), files[i], NULL), PSD_OK);
     }
     put(DIR "/notes.txt", "x");
