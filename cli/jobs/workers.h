@@ -27,18 +27,18 @@ typedef struct ps_worker_line {
 } ps_worker_line_t;
 
 typedef struct ps_local_worker {
-    pid_t pid;                   /* also of its process group; 0: a launcher has it */
-    bool started;                /* its program runs, or has run */
-    bool ended;                  /* and was waited for */
-    bool told;                   /* … and reported … */
-    bool settled;                /* … also to the registry, where it must know */
-    int exit;                    /* 128 + N when signal N killed it */
-    int signal;                  /* 0: none */
-    uint32_t restarts;           /* how often it was started again */
-    bool cut;                    /* had not ended when the failure of another ended all */
-    ps_worker_line_t lines[2];   /* of stdout, stderr */
-    char record[PS_RECORD_SIZE]; /* that is not whole yet … */
-    size_t record_size;          /* … and its bytes */
+    pid_t pid;                        /* also of its process group; 0: a launcher has it */
+    bool started;                     /* its program runs, or has run */
+    bool ended;                       /* and was waited for */
+    bool told;                        /* … and reported … */
+    bool settled;                     /* … also to the registry, where it must know */
+    int exit;                         /* 128 + N when signal N killed it */
+    int signal;                       /* 0: none */
+    uint32_t restarts;                /* how often it was started again */
+    bool cut;                         /* had not ended when the failure of another ended all */
+    ps_worker_line_t lines[2];        /* of stdout, stderr */
+    char record[PS_EXEC_RECORD_SIZE]; /* that is not whole yet … */
+    size_t record_size;               /* … and its bytes */
 } ps_local_worker_t;
 
 /* A process of a launcher: an ssh with one worker, or mpirun or srun with all. */

@@ -13,9 +13,9 @@
 #define TEXT_MAX 65536 /* bytes that are kept of what an engine says before it is up */
 
 /* "EXIT SIGNAL HOST" */
-static void take_ended(ps_workers_t *self, const ps_record_t *record)
+static void take_ended(ps_workers_t *self, const ps_exec_record_t *record)
 {
-    char text[PS_RECORD_TEXT_MAX + 1];
+    char text[PS_EXEC_RECORD_TEXT_MAX + 1];
     int exit_code = 0;
     int number = 0;
 
@@ -26,7 +26,7 @@ static void take_ended(ps_workers_t *self, const ps_record_t *record)
 }
 
 /* The helper could not start the program: the launch has failed, if that was the first try. */
-static void take_failed(ps_workers_t *self, const ps_record_t *record)
+static void take_failed(ps_workers_t *self, const ps_exec_record_t *record)
 {
     if (self->items[record->rank].ended) {
         return;
@@ -40,30 +40,31 @@ static void take_failed(ps_workers_t *self, const ps_record_t *record)
     ps_workers_give_up(self);
 }
 
-static void take_record(ps_workers_t *self, ps_engine_t *engine, const ps_record_t *record)
+static void take_record(ps_workers_t *self, ps_engine_t *engine, const ps_exec_record_t *record)
 {
-    size_t stream = record->kind == PS_RECORD_ERR || record->kind == PS_RECORD_ERR_PART ? 1 : 0;
+    size_t stream =
+        record->kind == PS_EXEC_RECORD_ERR || record->kind == PS_EXEC_RECORD_ERR_PART ? 1 : 0;
 
     if (record->rank < engine->first || record->rank >= engine->first + engine->n) {
         return;
     }
     engine->up = true;
     switch (record->kind) {
-    case PS_RECORD_STARTED:
+    case PS_EXEC_RECORD_STARTED:
         self->items[record->rank].started = true;
         break;
-    case PS_RECORD_ENDED:
+    case PS_EXEC_RECORD_ENDED:
         take_ended(self, record);
         break;
-    case PS_RECORD_FAILED:
+    case PS_EXEC_RECORD_FAILED:
         take_failed(self, record);
         break;
-    case PS_RECORD_OUT_PART:
-    case PS_RECORD_OUT:
-    case PS_RECORD_ERR_PART:
-    case PS_RECORD_ERR:
+    case PS_EXEC_RECORD_OUT_PART:
+    case PS_EXEC_RECORD_OUT:
+    case PS_EXEC_RECORD_ERR_PART:
+    case PS_EXEC_RECORD_ERR:
         ps_workers_add(self, record->rank, stream, record->text, record->size);
-        if (record->kind == PS_RECORD_OUT || record->kind == PS_RECORD_ERR) {
+        if (record->kind == PS_EXEC_RECORD_OUT || record->kind == PS_EXEC_RECORD_ERR) {
             ps_workers_show_line(self, record->rank, stream);
         }
         break;
@@ -86,9 +87,9 @@ static void take_words(const ps_workers_t *self, ps_engine_t *engine, const ps_w
 static void take_line(ps_workers_t *self, ps_engine_t *engine, size_t stream)
 {
     ps_worker_line_t *line = &engine->lines[stream];
-    ps_record_t record;
+    ps_exec_record_t record;
 
-    if (stream == 0 && ps_record_parse(self->args->launch->id, line->text, line->n, &record)) {
+    if (stream == 0 && ps_exec_record_parse(self->args->launch->id, line->text, line->n, &record)) {
         take_record(self, engine, &record);
     } else {
         take_words(self, engine, line);
@@ -113,7 +114,7 @@ static void take_tag(ps_workers_t *self, ps_engine_t *engine)
 static void take_tagged(ps_workers_t *self, ps_engine_t *engine, char byte)
 {
     ps_local_worker_t *worker = &self->items[engine->tagged];
-    ps_record_t record;
+    ps_exec_record_t record;
 
     if (byte != '\n') {
         if (worker->record_size < sizeof worker->record) {
@@ -121,7 +122,8 @@ static void take_tagged(ps_workers_t *self, ps_engine_t *engine, char byte)
         }
         return;
     }
-    if (ps_record_parse(self->args->launch->id, worker->record, worker->record_size, &record)) {
+    if (ps_exec_record_parse(self->args->launch->id, worker->record, worker->record_size,
+                             &record)) {
         take_record(self, engine, &record);
     }
     worker->record_size = 0;

@@ -163,7 +163,8 @@ psd_status_t ps_exec(const ps_exec_args_t *args, int *ret_exit, psd_error_t *err
         rc = run(&self, err);
     }
     if (rc != PSD_OK) {
-        ps_exec_tell(&self, PS_RECORD_FAILED, psd_error_text(err), strlen(psd_error_text(err)));
+        ps_exec_tell(&self, PS_EXEC_RECORD_FAILED, psd_error_text(err),
+                     strlen(psd_error_text(err)));
         return rc;
     }
     *ret_exit = self.exit;

@@ -14,7 +14,7 @@
 typedef struct ps_exec_line {
     int fd; /* of the program's stdout or stderr; -1: closed, or not read */
     size_t n;
-    char text[PS_RECORD_TEXT_MAX];
+    char text[PS_EXEC_RECORD_TEXT_MAX];
 } ps_exec_line_t;
 
 typedef struct ps_exec {
@@ -61,5 +61,5 @@ void ps_exec_note_gone(ps_exec_t *self);
 /* How it ended: exit and signal. */
 void ps_exec_tell_end(ps_exec_t *self);
 /* One record, if there is a launch id. */
-void ps_exec_tell(ps_exec_t *self, ps_record_kind_t kind, const char *text, size_t size);
+void ps_exec_tell(ps_exec_t *self, ps_exec_record_kind_t kind, const char *text, size_t size);
 #endif

@@ -34,18 +34,19 @@ void ps_exec_signal(ps_exec_t *self, int number)
 
 /* ---- records ---- */
 
-void ps_exec_tell(ps_exec_t *self, ps_record_kind_t kind, const char *text, size_t size)
+void ps_exec_tell(ps_exec_t *self, ps_exec_record_kind_t kind, const char *text, size_t size)
 {
-    ps_record_t record = {.rank = self->rank,
-                          .kind = kind,
-                          .size = size < PS_RECORD_TEXT_MAX ? size : PS_RECORD_TEXT_MAX};
-    char bytes[PS_RECORD_SIZE];
+    ps_exec_record_t record = {.rank = self->rank,
+                               .kind = kind,
+                               .size =
+                                   size < PS_EXEC_RECORD_TEXT_MAX ? size : PS_EXEC_RECORD_TEXT_MAX};
+    char bytes[PS_EXEC_RECORD_SIZE];
 
     if (self->args->launch == NULL) {
         return;
     }
     memcpy(record.text, text, record.size);
-    ps_record_format(self->args->launch, &record, bytes);
+    ps_exec_record_format(self->args->launch, &record, bytes);
     /* One write of at most PIPE_BUF: a pipe takes it whole. */
     if (write(STDOUT_FILENO, bytes, sizeof bytes) < 0 && errno != EINTR) {
         ps_exec_note_gone(self);
@@ -54,8 +55,9 @@ void ps_exec_tell(ps_exec_t *self, ps_record_kind_t kind, const char *text, size
 
 static void tell_line(ps_exec_t *self, size_t stream, bool whole)
 {
-    static const ps_record_kind_t KINDS[2][2] = {{PS_RECORD_OUT_PART, PS_RECORD_OUT},
-                                                 {PS_RECORD_ERR_PART, PS_RECORD_ERR}};
+    static const ps_exec_record_kind_t KINDS[2][2] = {
+        {PS_EXEC_RECORD_OUT_PART, PS_EXEC_RECORD_OUT},
+        {PS_EXEC_RECORD_ERR_PART, PS_EXEC_RECORD_ERR}};
     ps_exec_line_t *line = &self->lines[stream];
 
     ps_exec_tell(self, KINDS[stream][whole ? 1 : 0], line->text, line->n);
@@ -149,11 +151,11 @@ static psd_status_t open_pipes(const ps_exec_t *self, int in[1], int pipes[2][2]
 static void tell_started(ps_exec_t *self)
 {
     char host[HOST_SIZE];
-    char text[PS_RECORD_TEXT_MAX];
+    char text[PS_EXEC_RECORD_TEXT_MAX];
 
     read_host(host);
     (void)snprintf(text, sizeof text, "%d %s", (int)self->pid, host);
-    ps_exec_tell(self, PS_RECORD_STARTED, text, strlen(text));
+    ps_exec_tell(self, PS_EXEC_RECORD_STARTED, text, strlen(text));
 }
 
 psd_status_t ps_exec_start(ps_exec_t *self, psd_error_t *err)
@@ -216,11 +218,11 @@ void ps_exec_sweep(void)
 void ps_exec_tell_end(ps_exec_t *self)
 {
     char host[HOST_SIZE];
-    char text[PS_RECORD_TEXT_MAX];
+    char text[PS_EXEC_RECORD_TEXT_MAX];
 
     read_host(host);
     (void)snprintf(text, sizeof text, "%d %d %s", self->exit, self->signal, host);
-    ps_exec_tell(self, PS_RECORD_ENDED, text, strlen(text));
+    ps_exec_tell(self, PS_EXEC_RECORD_ENDED, text, strlen(text));
 }
 
 static void note_end(ps_exec_t *self, int status)

@@ -8,13 +8,13 @@
 #include <string.h>
 
 #define MARK "\036psd"
-#define CODED_MAX (2 * PS_RECORD_TEXT_MAX)
-#define HEAD_SIZE (PS_RECORD_SIZE - 1 - CODED_MAX)
+#define CODED_MAX (2 * PS_EXEC_RECORD_TEXT_MAX)
+#define HEAD_SIZE (PS_EXEC_RECORD_SIZE - 1 - CODED_MAX)
 /* In a record \001\002 is '[', and \001\001 is \001. */
 #define ESCAPE '\001'
 #define BRACKET '\002'
 
-static size_t encode(const ps_record_t *record, char *to)
+static size_t encode(const ps_exec_record_t *record, char *to)
 {
     size_t n = 0;
 
@@ -29,11 +29,11 @@ static size_t encode(const ps_record_t *record, char *to)
     return n;
 }
 
-static size_t decode(const char *from, size_t n, char to[PS_RECORD_TEXT_MAX])
+static size_t decode(const char *from, size_t n, char to[PS_EXEC_RECORD_TEXT_MAX])
 {
     size_t size = 0;
 
-    for (size_t i = 0; i < n && size < PS_RECORD_TEXT_MAX; i++) {
+    for (size_t i = 0; i < n && size < PS_EXEC_RECORD_TEXT_MAX; i++) {
         bool escaped = from[i] == ESCAPE && i + 1 < n;
 
         i += escaped ? 1 : 0;
@@ -42,20 +42,22 @@ static size_t decode(const char *from, size_t n, char to[PS_RECORD_TEXT_MAX])
     return size;
 }
 
-void ps_record_format(const char *id, const ps_record_t *record, char ret_bytes[PS_RECORD_SIZE])
+void ps_exec_record_format(const char *id, const ps_exec_record_t *record,
+                           char ret_bytes[PS_EXEC_RECORD_SIZE])
 {
     char head[HEAD_SIZE + 1];
     size_t n = 0;
 
-    memset(ret_bytes, ' ', PS_RECORD_SIZE);
+    memset(ret_bytes, ' ', PS_EXEC_RECORD_SIZE);
     n = encode(record, ret_bytes + HEAD_SIZE);
     (void)snprintf(head, sizeof head, MARK " %.16s %4" PRIu32 " %c %3zu ", id, record->rank % 10000,
                    (char)record->kind, n % 1000);
     memcpy(ret_bytes, head, strlen(head));
-    ret_bytes[PS_RECORD_SIZE - 1] = '\n';
+    ret_bytes[PS_EXEC_RECORD_SIZE - 1] = '\n';
 }
 
-bool ps_record_parse(const char *id, const char *line, size_t size, ps_record_t *ret_record)
+bool ps_exec_record_parse(const char *id, const char *line, size_t size,
+                          ps_exec_record_t *ret_record)
 {
     char head[HEAD_SIZE + 1] = "";
     char mark[PS_LAUNCH_ID_SIZE + sizeof MARK + 1];
@@ -64,7 +66,7 @@ bool ps_record_parse(const char *id, const char *line, size_t size, ps_record_t 
     char kind = 0;
 
     (void)snprintf(mark, sizeof mark, MARK " %.16s ", id);
-    if (size != PS_RECORD_SIZE - 1 || memcmp(line, mark, sizeof mark - 1) != 0) {
+    if (size != PS_EXEC_RECORD_SIZE - 1 || memcmp(line, mark, sizeof mark - 1) != 0) {
         return false;
     }
     memcpy(head, line, HEAD_SIZE);
@@ -72,7 +74,7 @@ bool ps_record_parse(const char *id, const char *line, size_t size, ps_record_t 
         n > CODED_MAX || strchr("soOeExf", kind) == NULL) {
         return false;
     }
-    *ret_record = (ps_record_t){.rank = rank, .kind = (ps_record_kind_t)kind};
+    *ret_record = (ps_exec_record_t){.rank = rank, .kind = (ps_exec_record_kind_t)kind};
     ret_record->size = decode(line + HEAD_SIZE, n, ret_record->text);
     return true;
 }

@@ -66,7 +66,7 @@ combines b clock-sum
 expect 0 job stop held --yes
 wait "$held"
 expect 0 table set b --combine clock-mean
-expect 0 run --workers 2 --job then -- "$CLI_WORKER" b 2
+expect 0 run --workers 2 --job later -- "$CLI_WORKER" b 2
 expect 0 pull b 0 -o csv
 out_has '^0,5$' # 3, 1 of the stopped worker, 2 of this one by half
 

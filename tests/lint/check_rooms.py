@@ -53,7 +53,7 @@ SUB_FLOORS = {
     "server": {
         "config": 0, "metrics": 0, "threads": 1, "quorum": 2, "shards": 2, "nodes": 3, "state": 4,
         "control": 5, "checkpoints": 6,
-        "embed": 10,  # above what wires the others together
+        "embed": 20,  # above what wires the others together
     },
     "daemon": {"http": 0},
     "cli": {

@@ -74,7 +74,7 @@
     X(NODE_HELD, 46, "E3015", 6, "node cannot be removed now",                                    \
       "the message says why: drain it, stop it, or use --force if it is lost")                    \
     X(FEW_NODES, 47, "E3016", 6, "not enough nodes",                                              \
-      "start the node that is named, or more nodes (psd --join), or lower --replicas")                                       \
+      "start the node that is named, or more nodes (psd --join), or lower --replicas")            \
     X(NO_JOB, 48, "E4001", 5, "job does not exist", "\"pscli job list\" shows those that do")     \
     X(NO_WORKER, 49, "E4002", 5, "worker does not exist",                                         \
       "\"pscli worker list JOB\" shows those that do")                                            \

@@ -58,8 +58,8 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_open(psd_client_t *client, cons
                                                       psd_table_t **ret_table, psd_error_t *err);
 /* Opens the table, or creates it from spec when it does not exist (of several
  * clients the first one creates it). An existing table must agree with spec in
- * rows, cols, type, keys and updater, and in combine if spec sets it. Errors: PSD_TABLE_EXISTS it does not
- * agree; those of psd_table_create. */
+ * rows, cols, type, keys and updater, and in combine if spec sets it. Errors: PSD_TABLE_EXISTS it
+ * does not agree; those of psd_table_create. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_ensure(psd_client_t *client, const char *name,
                                                         const psd_spec_t *spec,
                                                         psd_table_t **ret_table, psd_error_t *err);

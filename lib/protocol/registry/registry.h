@@ -167,7 +167,7 @@ typedef struct ps_command {
     char name[PS_NAME_MAX + 1]; /* of the node, table or queue */
     uint64_t number;            /* sessions stored so far; id of a table; ps_node_state_t; term */
     uint64_t member;            /* that leads in the term */
-    ps_combine_t combine; /* of the table, from now on */
+    ps_combine_t combine;       /* of the table, from now on */
     ps_setting_t setting;
     bool is_set;          /* … has that value; false: what nodes' files say counts */
     ps_node_t node;       /* owned */

@@ -84,34 +84,35 @@ Test(launch, a_shell_reads_words_as_they_were)
 Test(launch, records_are_read_as_they_were_written)
 {
     static const char ID[] = "0123456789abcdef";
-    char bytes[PS_RECORD_SIZE];
-    ps_record_t got = {0};
-    ps_record_t record = {.rank = 4095, .kind = PS_RECORD_OUT, .size = 5, .text = "a\0b  "};
+    char bytes[PS_EXEC_RECORD_SIZE];
+    ps_exec_record_t got = {0};
+    ps_exec_record_t record = {
+        .rank = 4095, .kind = PS_EXEC_RECORD_OUT, .size = 5, .text = "a\0b  "};
 
-    ps_record_format(ID, &record, bytes);
-    cr_assert_eq(bytes[PS_RECORD_SIZE - 1], '\n');
-    cr_assert(ps_record_parse(ID, bytes, PS_RECORD_SIZE - 1, &got));
+    ps_exec_record_format(ID, &record, bytes);
+    cr_assert_eq(bytes[PS_EXEC_RECORD_SIZE - 1], '\n');
+    cr_assert(ps_exec_record_parse(ID, bytes, PS_EXEC_RECORD_SIZE - 1, &got));
     cr_assert_eq(got.rank, 4095);
-    cr_assert_eq(got.kind, PS_RECORD_OUT);
+    cr_assert_eq(got.kind, PS_EXEC_RECORD_OUT);
     cr_assert_eq(got.size, 5);
     cr_assert_arr_eq(got.text, "a\0b  ", 5);
 
     /* The longest, of bytes that take two. */
-    record = (ps_record_t){.kind = PS_RECORD_ERR_PART, .size = sizeof record.text};
+    record = (ps_exec_record_t){.kind = PS_EXEC_RECORD_ERR_PART, .size = sizeof record.text};
     memset(record.text, '[', sizeof record.text);
     record.text[7] = '\001';
     record.text[8] = '\002';
-    ps_record_format(ID, &record, bytes);
+    ps_exec_record_format(ID, &record, bytes);
     cr_assert_null(memchr(bytes, '[', sizeof bytes));
-    cr_assert(ps_record_parse(ID, bytes, PS_RECORD_SIZE - 1, &got));
+    cr_assert(ps_exec_record_parse(ID, bytes, PS_EXEC_RECORD_SIZE - 1, &got));
     cr_assert_eq(got.size, sizeof record.text);
     cr_assert_arr_eq(got.text, record.text, sizeof record.text);
 
-    cr_assert_not(ps_record_parse("0123456789abcdee", bytes, PS_RECORD_SIZE - 1, &got),
+    cr_assert_not(ps_exec_record_parse("0123456789abcdee", bytes, PS_EXEC_RECORD_SIZE - 1, &got),
                   "of another launch");
-    cr_assert_not(ps_record_parse(ID, bytes, PS_RECORD_SIZE - 2, &got));
+    cr_assert_not(ps_exec_record_parse(ID, bytes, PS_EXEC_RECORD_SIZE - 2, &got));
     bytes[24] = 'q';
-    cr_assert_not(ps_record_parse(ID, bytes, PS_RECORD_SIZE - 1, &got));
+    cr_assert_not(ps_exec_record_parse(ID, bytes, PS_EXEC_RECORD_SIZE - 1, &got));
 }
 
 /* ---- rank and size ---- */
