@@ -71,7 +71,8 @@ PSD_EXPORT void psd_embed_options_set_on_end(psd_embed_options_t *self, psd_on_e
 
 /*
  * Starts a server, and returns when it serves. A server that joins a cluster
- * waits for its registry.
+ * waits for its registry. One with much in its data directory reads that first,
+ * also past the deadline: raise $PSD_TIMEOUT_MS for it.
  *
  * options  in  NULL: defaults; not used after the call
  *

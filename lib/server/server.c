@@ -335,9 +335,9 @@ static psd_status_t open_all(ps_server_t *self, psd_error_t *err)
 psd_status_t ps_server_open(const ps_config_t *config, const ps_server_host_t *host,
                             ps_metrics_t *metrics, ps_server_t **ret_server, psd_error_t *err)
 {
-    PSD_AUTO(ps_server_close) ps_server_t *self = ps_alloc(1, sizeof *self);
-    psd_status_t rc = PSD_OK;
+    ps_server_t *self = ps_alloc(1, sizeof *self);
 
+    *ret_server = self;
     if (self == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for the server");
     }
@@ -347,13 +347,7 @@ psd_status_t ps_server_open(const ps_config_t *config, const ps_server_host_t *h
     self->err = psd_error_new();
     self->lock = -1;
     self->run_lock = -1;
-    rc = open_all(self, err);
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    *ret_server = self;
-    self = NULL;
-    return PSD_OK;
+    return open_all(self, err);
 }
 
 void ps_server_close(ps_server_t **self_p)

@@ -28,7 +28,8 @@ typedef struct ps_server ps_server_t;
  * shards, and is ready for requests; with cluster.join it has no registry but
  * joins that of another node. config is borrowed until the close, and metrics (may
  * be NULL), where its threads count; who reads those ends before the close. host is
- * copied. The first line of the log has the addresses.
+ * copied. The first line of the log has the addresses. *ret_server is to be closed after
+ * an error, too, once nobody reads the metrics.
  *
  * Errors: PSD_IO a port or the data directory, named; PSD_BUSY another psd has
  * the data directory; PSD_FOREIGN it is another cluster's or node's;

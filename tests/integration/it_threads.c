@@ -16,9 +16,8 @@
 #include "support/stop_thread.h"
 
 #define THREADS_MAX 64
-/* control, watch, filler, 2 shards with journals, 2 and 1 of ZeroMQ's I/O, 2
- * reapers */
-#define THREADS_LEAST 12
+/* control, watch, filler, http, 2 shards with journals, 2 of ZeroMQ's I/O, a reaper */
+#define THREADS_LEAST 11
 #define NAME_SIZE 64
 #define TEXT_SIZE 4096
 #define TRIES 5      /* that a busy machine may spoil all but one of */

@@ -83,7 +83,7 @@ static bool refuses_by_name(fixture_t *f)
 {
     return refuses(f, "f32", "plugin:ghost", PSD_UNSUPPORTED,
                    "there was no ghost.so in updaters.dir") &&
-           refuses(f, "f32", "plugin:other_abi", PSD_UNSUPPORTED, "it has ABI 2; this psd has 1") &&
+           refuses(f, "f32", "plugin:other_abi", PSD_UNSUPPORTED, "it has ABI 3; this psd has 2") &&
            refuses(f, "f32", "plugin:open", PSD_UNSUPPORTED,
                    "can be written by its group or by everybody") &&
            refuses(f, "f32", "plugin:junk", PSD_UNSUPPORTED,

@@ -78,10 +78,23 @@ static psd_status_t open_library(psd_error_t *err)
     return PSD_OK;
 }
 
+/* The lock may be held while a server starts, when another thread forks. */
+static void in_child(void)
+{
+    mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, in_child);
+}
+
 psd_status_t ps_private_server_hold(const char **ret_endpoint, psd_error_t *err)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     psd_status_t rc = PSD_OK;
 
+    (void)pthread_once(&once, watch_forks);
     (void)pthread_mutex_lock(&mutex);
     if (server != NULL && ps_fork_is_since(n_forks)) {
         server = NULL; /* the parent's */

@@ -61,6 +61,17 @@ struct psd_embed {
 static pthread_mutex_t all_mutex = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(embeds, psd_embed) all = LIST_HEAD_INITIALIZER(all);
 
+/* The list may be locked when another thread forks. */
+static void in_child(void)
+{
+    all_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, in_child);
+}
+
 /* exit() does not stop a server, whose threads run until the process is gone; but
  * its directory goes, and what then fails in it is nobody's business. A thread that
  * exits while another one holds the list leaves the directory to the next start. */
@@ -245,6 +256,7 @@ psd_status_t psd_embed_start(const psd_embed_options_t *options, psd_embed_t **r
 {
     psd_error_clear(err);
 
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     PSD_AUTO(psd_embed_stop) psd_embed_t *self = ps_alloc(1, sizeof *self);
     uint32_t timeout_ms = 0;
     psd_status_t rc = PSD_OK;
@@ -252,6 +264,7 @@ psd_status_t psd_embed_start(const psd_embed_options_t *options, psd_embed_t **r
     if (self == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a server");
     }
+    (void)pthread_once(&once, watch_forks);
     self->n_forks = ps_fork_count();
     self->end_fd = -1;
     self->err = psd_error_new();

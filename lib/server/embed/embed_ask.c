@@ -114,8 +114,14 @@ static psd_status_t ask_until(const char *endpoint, ask_t *one, const char *abou
     const struct timespec gap = {.tv_nsec = LOOK_MS * 1000000L};
     asking_t self = {.until_ms = ps_now_ms() + timeout_ms};
     bool done = false;
-    psd_status_t rc = psd_connect(endpoint, NULL, &self.client, err);
+    PSD_AUTO(psd_options_destroy) psd_options_t *options = psd_options_new();
+    psd_status_t rc = PSD_OK;
 
+    if (options == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a client");
+    }
+    psd_options_set_timeout_ms(options, timeout_ms > ANSWER_MS ? timeout_ms : ANSWER_MS);
+    rc = psd_connect(endpoint, options, &self.client, err);
     while (rc == PSD_OK && !done) {
         rc = one(&self, about, &done, err);
         if (rc == PSD_OK && !done && time_left(&self) == 0) {

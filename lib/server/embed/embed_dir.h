@@ -2,9 +2,10 @@
 /*
  * ps_embed_dir - the temporary directory of an embedded server
  *
- * What     $TMPDIR/psd-embed-XXXXXX, else below /tmp. Its process locks it for as
- *          long as it is used; one of this user that nobody has locked belonged
- *          to a process that was killed, and the next one to be made removes it.
+ * What     $TMPDIR/psd-embed-HOST-XXXXXX, else below /tmp. Its process locks it for
+ *          as long as it is used; one of this user and host that nobody has locked
+ *          belonged to a process that was killed, and the next one to be made removes
+ *          it. A hidden file marks it: a directory that somebody named so is not ours.
  * Owner    The caller; embedded. A forked child gives the lock up: it does not
  *          keep the directory from being removed.
  */

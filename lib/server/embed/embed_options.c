@@ -87,6 +87,11 @@ psd_status_t psd_embed_options_set(psd_embed_options_t *self, const char *key, c
     if (found == NULL) {
         return refuse_key(key, err);
     }
+    if (strcmp(found->section, "http") == 0) {
+        return psd_error_set(err, PSD_CONFIG,
+                             "%s is for the program psd: a server in a program has no HTTP port",
+                             key);
+    }
     if (!is_temporary(found->id, value)) {
         rc = ps_config_init(&config, err);
         if (rc == PSD_OK) {

@@ -175,6 +175,7 @@ static bool take_message(actor_t *self)
     }
     if (rc != PSD_OK) {
         refuse(self, event.conn, &message, rc);
+        ps_meter_begin(self->args->meter);
         return true;
     }
     if (!got) {

@@ -11,7 +11,7 @@ psd_status_t ps_control_commit(ps_control_t *self, const ps_command_t *command,
     uint64_t since_ns = ps_meter_now_ns();
     psd_status_t rc = ps_replica_commit(self->is.replica, command, level, err);
 
-    if (rc == PSD_OK && (size_t)command->kind < PS_DIM_COMMAND) {
+    if (rc == PSD_OK && command->kind != 0 && (size_t)command->kind < PS_DIM_COMMAND) {
         ps_count_add(&self->counts->commands[command->kind], 1);
         ps_histogram_add(self->counts->commit, ps_meter_now_ns() - since_ns);
     }

@@ -47,10 +47,8 @@ psd_status_t ps_lane_new(ps_lane_share_t *share, int fd, bool serves, const ps_l
     self->serves = serves;
     TAILQ_INIT(&self->holds);
     join_rings(self);
-    if (!serves) {
-        self->apart.fd = &self->fd;
-        ps_fork_add(&self->apart);
-    }
+    self->apart.fd = &self->fd;
+    ps_fork_add(&self->apart);
     *ret_lane = self;
     return PSD_OK;
 }
@@ -88,9 +86,7 @@ void ps_lane_destroy(ps_lane_t **self_p)
     {
         hold->lane = NULL; /* lives on with its payload */
     }
-    if (!self->serves) {
-        ps_fork_remove(&self->apart);
-    }
+    ps_fork_remove(&self->apart);
     if (self->fd >= 0) {
         (void)close(self->fd);
     }

@@ -103,7 +103,7 @@ typedef struct ps_lane {
     ps_lane_share_t *share; /* held */
     ps_lane_args_t args;
     int fd;               /* the unix socket; owned; -1 in a forked child */
-    ps_fork_item_t apart; /* a client's: fd is not a child's */
+    ps_fork_item_t apart; /* fd is not a child's */
     bool serves;          /* this is the server's end */
     bool gone;            /* the other end hung up, or broke the rings */
     uint64_t conn;
