@@ -205,7 +205,7 @@ bad 2 clock list --timeout 0
 bad 5 clock inspect nobody
 bad 5 why nobody
 bad 2 run -n 2 --launcher ssh -- true
-bad 2 run -n 2 --servers 2 -- true
+bad 2 run -n 2 --servers many -- true
 bad 2 run -n 0 -- true
 bad 2 bench push --sizes big
 bad 2 bench pull --in-flight 0

@@ -120,7 +120,7 @@ stop
 # ---- ports of shards ----
 
 first=$(free_ports 3)
-export PSD_LISTEN_SHARD_PORTS=$((first + 1))-$((first + 2))
+export PSD_LISTEN_SHARD_PORTS=$((first + 1))-$((first + 2)) PSD_HTTP_LISTEN=off
 start ports --listen "tcp://127.0.0.1:$first" --shards 2
 is "the tcp ports with listen.shard_ports" "$(tcp_ports | tr '\n' ' ')" \
     "$first $((first + 1)) $((first + 2)) "
