@@ -33,6 +33,6 @@ check() {
 
 check push range 3520
 check pull range 3020
-check push hash 4340
+check push hash 4400
 check pull hash 3310
 [ $n_failed -eq 0 ]
