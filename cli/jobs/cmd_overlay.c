@@ -17,24 +17,19 @@ static const ps_column_t SETTINGS[] = {{"SETTING", "name", PS_UNIT_NONE, false},
                                        {"LINE", "line", PS_UNIT_NONE, false},
                                        {NULL, NULL, PS_UNIT_NONE, false}};
 
-static void close_file(FILE **file_p)
-{
-    if (*file_p != NULL) {
-        fclose(*file_p);
-    }
-}
-
 static psd_status_t read_file(const char *path, char *text, size_t size, size_t *ret_length,
                               psd_error_t *err)
 {
-    PSD_AUTO(close_file) FILE *file = fopen(path, "re");
+    FILE *file = fopen(path, "re");
+    bool is_read = false;
+    size_t n = 0;
 
-    if (file == NULL) {
-        return psd_error_set(err, PSD_IO, "%s cannot be read: %s", path, strerror(errno));
+    if (file != NULL) {
+        n = fread(text, 1, size, file);
+        is_read = ferror(file) == 0;
+        (void)fclose(file);
     }
-    size_t n = fread(text, 1, size, file);
-
-    if (ferror(file) != 0) {
+    if (!is_read) {
         return psd_error_set(err, PSD_IO, "%s cannot be read: %s", path, strerror(errno));
     }
     if (n == size) {

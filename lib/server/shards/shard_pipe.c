@@ -3,6 +3,8 @@
 #include "server/shards/shard_pipe.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <zmq.h>
 
@@ -25,11 +27,14 @@ static void *open_end(ps_context_t *context)
 psd_status_t ps_shard_pipe_open(ps_context_t *context, const char *name, void **ret_here,
                                 void **ret_there, psd_error_t *err)
 {
+    /* An address is free again only some time after its sockets were closed. */
+    static atomic_uint_fast64_t n_opened;
     void *here = open_end(context);
     void *there = open_end(context);
     char address[96];
 
-    (void)snprintf(address, sizeof address, "inproc://psd-pipe-%.60s", name);
+    (void)snprintf(address, sizeof address, "inproc://psd-pipe-%" PRIuFAST64,
+                   atomic_fetch_add_explicit(&n_opened, 1, memory_order_relaxed));
     if (here == NULL || there == NULL || zmq_bind(here, address) != 0 ||
         zmq_connect(there, address) != 0) {
         int code = zmq_errno();
