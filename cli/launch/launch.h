@@ -87,11 +87,12 @@ bool ps_launch_reads(const ps_launch_t *self);
 /* ---- launch_engine.c ---- */
 
 /* Whether the engine is there, of a kind and version that psd knows, and alive. Errors:
- * PSD_FAILED it is missing or does not answer; PSD_IO; PSD_UNSUPPORTED another program or version.
- */
+ * PSD_FAILED it is missing or does not answer; PSD_IO; PSD_UNSUPPORTED another program or version;
+ * PSD_LIMIT its answer has no end; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_launch_check(const ps_launch_t *self, psd_error_t *err);
-/* The hosts of a Slurm allocation, by their addresses; none without one. Errors: PSD_FAILED,
- * PSD_IO. */
+/* The hosts of a Slurm allocation, by their addresses. Without one: the first node of the site
+ * that is another host, else one that is this host. Errors: PSD_FAILED, PSD_IO, PSD_USAGE more
+ * hosts than PS_HOSTS_MAX, PSD_LIMIT, PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_launch_read_slurm(ps_hosts_t *ret_hosts, psd_error_t *err);
 /*
  * One line that says why an engine failed before a worker started, from what it wrote.

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,23 +12,50 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "cli/launch/launch.h"
+#include "cli/launch/address.h"
 #include "cli/launch/become.h"
+#include "cli/launch/launch.h"
 
-#define TEXT_SIZE 65536
+#define TEXT_MAX (16U << 20) /* bytes of an answer; scontrol describes a node in 1 KB */
+#define READ_SIZE 65536
 #define SLURM_FROM 20.11 /* of srun's --overlap and of steps that share nothing by default */
 
-/* Runs a command and takes what it writes to stdout and stderr. Errors: PSD_IO. */
-static psd_status_t ask(const char *const *argv, char ret_text[TEXT_SIZE], int *ret_exit,
+/* All that comes until the other end is closed, with a '\0' after it. Errors: PSD_LIMIT,
+ * PSD_NOMEM, PSD_IO. */
+static psd_status_t read_all(int fd, const char *program, ps_buffer_t *ret_text, psd_error_t *err)
+{
+    ssize_t n = 1;
+
+    ret_text->size = 0;
+    while (n != 0) {
+        if (!ps_buffer_reserve(ret_text, READ_SIZE)) {
+            return psd_error_set(err, PSD_NOMEM, "no memory for the answer of %s", program);
+        }
+        n = read(fd, ret_text->data + ret_text->size, READ_SIZE - 1);
+        if (n < 0 && errno != EINTR) {
+            return psd_error_set(err, PSD_IO, "the answer of %s: %s", program, strerror(errno));
+        }
+        ret_text->size += n > 0 ? (size_t)n : 0;
+        if (ret_text->size > TEXT_MAX) {
+            return psd_error_set(err, PSD_LIMIT, "%s answers with more than %u MB", program,
+                                 TEXT_MAX >> 20);
+        }
+    }
+    ret_text->data[ret_text->size] = '\0';
+    return PSD_OK;
+}
+
+/* Runs a command and takes all that it writes to stdout and stderr. Errors: PSD_IO, PSD_LIMIT,
+ * PSD_NOMEM. */
+static psd_status_t ask(const char *const *argv, ps_buffer_t *ret_text, int *ret_exit,
                         psd_error_t *err)
 {
     int out[2] = {-1, -1};
     sigset_t mask;
     pid_t parent = getpid();
     pid_t pid = -1;
-    size_t size = 0;
-    ssize_t n = 0;
     int status = 0;
+    psd_status_t rc = PSD_OK;
 
     if (pipe2(out, O_CLOEXEC) == 0 && sigprocmask(SIG_BLOCK, NULL, &mask) == 0) {
         (void)fflush(NULL);
@@ -46,18 +74,23 @@ static psd_status_t ask(const char *const *argv, char ret_text[TEXT_SIZE], int *
         return psd_error_set(err, PSD_IO, "%s cannot be started: %s", argv[0], strerror(errno));
     }
     (void)close(out[1]);
-    while (size < TEXT_SIZE - 1 &&
-           ((n = read(out[0], ret_text + size, TEXT_SIZE - 1 - size)) > 0 || errno == EINTR)) {
-        size += n > 0 ? (size_t)n : 0;
-        if (n == 0) {
-            break;
-        }
-    }
-    ret_text[size] = '\0';
+    rc = read_all(out[0], argv[0], ret_text, err);
     (void)close(out[0]);
+    if (rc != PSD_OK) {
+        (void)kill(-pid, SIGKILL);
+    }
     (void)waitpid(pid, &status, 0);
     *ret_exit = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return PSD_OK;
+    return rc;
+}
+
+/* The first line of an answer. */
+static const char *line_of(ps_buffer_t *text)
+{
+    char *line = (char *)text->data;
+
+    line[strcspn(line, "\n")] = '\0';
+    return line;
 }
 
 static psd_status_t say_missing(const char *program, const char *package, psd_error_t *err)
@@ -66,7 +99,7 @@ static psd_status_t say_missing(const char *program, const char *package, psd_er
                          package);
 }
 
-static psd_status_t check_mpi(char *text, psd_error_t *err)
+static psd_status_t check_mpi(ps_buffer_t *text, psd_error_t *err)
 {
     static const char *const ARGV[] = {"mpirun", "--version", NULL};
     int code = 0;
@@ -76,19 +109,19 @@ static psd_status_t check_mpi(char *text, psd_error_t *err)
     if (rc != PSD_OK || code == PS_EXIT_NO_PROGRAM) {
         return rc != PSD_OK ? rc : say_missing("mpirun", "openmpi-bin", err);
     }
-    at = strstr(text, "(Open MPI) ");
+    at = strstr((const char *)text->data, "(Open MPI) ");
     if (at == NULL || at[11] != '4') {
-        text[strcspn(text, "\n")] = '\0';
         return psd_error_set(err, PSD_UNSUPPORTED, "mpirun is \"%.120s\"; allowed: Open MPI 4",
-                             text);
+                             line_of(text));
     }
     return PSD_OK;
 }
 
-static psd_status_t check_slurm(char *text, psd_error_t *err)
+static psd_status_t check_slurm(ps_buffer_t *text, psd_error_t *err)
 {
     static const char *const VERSION[] = {"srun", "--version", NULL};
     static const char *const PING[] = {"scontrol", "ping", NULL};
+    const char *line = NULL;
     const char *digits = NULL;
     int code = 0;
     psd_status_t rc = ask(VERSION, text, &code, err);
@@ -96,21 +129,20 @@ static psd_status_t check_slurm(char *text, psd_error_t *err)
     if (rc != PSD_OK || code == PS_EXIT_NO_PROGRAM) {
         return rc != PSD_OK ? rc : say_missing("srun", "slurm-client", err);
     }
-    text[strcspn(text, "\n")] = '\0';
-    digits = strpbrk(text, "0123456789");
-    if (strncmp(text, "slurm", 5) != 0 || digits == NULL || strtod(digits, NULL) < SLURM_FROM) {
+    line = line_of(text);
+    digits = strpbrk(line, "0123456789");
+    if (strncmp(line, "slurm", 5) != 0 || digits == NULL || strtod(digits, NULL) < SLURM_FROM) {
         return psd_error_set(err, PSD_UNSUPPORTED,
-                             "srun is \"%.120s\"; allowed: Slurm 20.11 and later", text);
+                             "srun is \"%.120s\"; allowed: Slurm 20.11 and later", line);
     }
     rc = ask(PING, text, &code, err);
     if (rc == PSD_OK && code != 0) {
-        text[strcspn(text, "\n")] = '\0';
-        rc = psd_error_set(err, PSD_FAILED, "Slurm does not answer: %.200s", text);
+        rc = psd_error_set(err, PSD_FAILED, "Slurm does not answer: %.200s", line_of(text));
     }
     return rc;
 }
 
-static psd_status_t check_ssh(const ps_launch_t *self, char *text, psd_error_t *err)
+static psd_status_t check_ssh(const ps_launch_t *self, ps_buffer_t *text, psd_error_t *err)
 {
     PSD_AUTO(ps_words_done) ps_words_t words = {0};
     int code = 0;
@@ -128,47 +160,83 @@ static psd_status_t check_ssh(const ps_launch_t *self, char *text, psd_error_t *
 
 psd_status_t ps_launch_check(const ps_launch_t *self, psd_error_t *err)
 {
-    PSD_AUTO(ps_free_at) char *text = ps_alloc(TEXT_SIZE, 1);
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
 
-    if (text == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for a launcher");
-    }
     if (self->kind == PS_LAUNCH_MPI) {
-        return check_mpi(text, err);
+        return check_mpi(&text, err);
     }
     if (self->kind == PS_LAUNCH_SLURM) {
-        return check_slurm(text, err);
+        return check_slurm(&text, err);
     }
-    return self->kind == PS_LAUNCH_SSH ? check_ssh(self, text, err) : PSD_OK;
+    return self->kind == PS_LAUNCH_SSH ? check_ssh(self, &text, err) : PSD_OK;
 }
 
 /* ---- hosts of Slurm ---- */
 
-/* Adds the NodeAddr= of each line; several nodes may be one address. */
-static psd_status_t take_nodes(const char *text, ps_hosts_t *ret_hosts, psd_error_t *err)
+/* The value of the next NodeAddr= at or after *at, which moves past it. false: none. */
+static bool next_node(const char **at, char ret_address[PS_HOST_SIZE])
 {
     static const char FIELD[] = " NodeAddr=";
+    const char *found = strstr(*at, FIELD);
+    size_t size = 0;
+
+    if (found == NULL) {
+        return false;
+    }
+    found += sizeof FIELD - 1;
+    size = strcspn(found, " \n");
+    (void)snprintf(ret_address, PS_HOST_SIZE, "%.*s", (int)size, found);
+    *at = found + size;
+    return true;
+}
+
+static psd_status_t no_node(psd_error_t *err)
+{
+    return psd_error_set(err, PSD_FAILED, "scontrol names no address of the allocation's nodes");
+}
+
+/* The nodes of an allocation; several of them may be one address. */
+static psd_status_t take_nodes(const char *text, ps_hosts_t *ret_hosts, psd_error_t *err)
+{
     PSD_AUTO(ps_buffer_done) ps_buffer_t list = {0};
+    char address[PS_HOST_SIZE];
 
-    for (const char *at = strstr(text, FIELD); at != NULL; at = strstr(at, FIELD)) {
-        char address[PS_HOST_SIZE + 2];
-        size_t size = 0;
+    while (next_node(&text, address)) {
+        char word[PS_HOST_SIZE + 2];
 
-        at += sizeof FIELD - 1;
-        size = strcspn(at, " \n");
-        (void)snprintf(address, sizeof address, ",%.*s,", (int)size, at);
-        if (list.size > 0 && strstr((const char *)list.data, address) != NULL) {
+        (void)snprintf(word, sizeof word, ",%s,", address);
+        if (list.size > 0 && strstr((const char *)list.data, word) != NULL) {
             continue;
         }
-        if (!ps_buffer_print(&list, "%s", list.size == 0 ? address : address + 1)) {
+        if (!ps_buffer_print(&list, "%s", list.size == 0 ? word : word + 1)) {
             return psd_error_set(err, PSD_NOMEM, "no memory for hosts");
         }
     }
-    if (list.size == 0) {
-        return psd_error_set(err, PSD_FAILED,
-                             "scontrol names no address of the allocation's nodes");
+    return list.size == 0 ? no_node(err)
+                          : ps_hosts_parse(ret_hosts, (const char *)list.data + 1, err);
+}
+
+/* Of the nodes of a whole site one is enough: the first one that is another host, else one
+ * that is this host. Nodes whose names do not resolve are passed over. */
+static psd_status_t take_far_node(const char *text, ps_hosts_t *ret_hosts, psd_error_t *err)
+{
+    char address[PS_HOST_SIZE];
+    char last[PS_HOST_SIZE] = "";
+    bool far = false;
+
+    while (!far && next_node(&text, address)) {
+        PSD_AUTO(ps_hosts_done) ps_hosts_t one = {0};
+        char own[PS_ADDRESS_SIZE];
+        const char *other = "";
+
+        if (strcmp(address, last) == 0 || ps_hosts_parse(&one, address, NULL) != PSD_OK ||
+            ps_address_to(&one, own, &other, NULL) != PSD_OK) {
+            continue;
+        }
+        far = !ps_address_is_local(own);
+        (void)snprintf(last, sizeof last, "%s", address);
     }
-    return ps_hosts_parse(ret_hosts, (const char *)list.data + 1, err);
+    return last[0] == '\0' ? no_node(err) : ps_hosts_parse(ret_hosts, last, err);
 }
 
 psd_status_t ps_launch_read_slurm(ps_hosts_t *ret_hosts, psd_error_t *err)
@@ -176,16 +244,18 @@ psd_status_t ps_launch_read_slurm(ps_hosts_t *ret_hosts, psd_error_t *err)
     const char *nodes = getenv("SLURM_JOB_NODELIST");
     /* Outside of an allocation Slurm may choose any node. */
     const char *const argv[] = {"scontrol", "-o", "show", "node", nodes, NULL};
-    PSD_AUTO(ps_free_at) char *text = ps_alloc(TEXT_SIZE, 1);
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
     int code = 0;
-    psd_status_t rc = text == NULL ? psd_error_set(err, PSD_NOMEM, "no memory for hosts")
-                                   : ask(argv, text, &code, err);
+    psd_status_t rc = ask(argv, &text, &code, err);
 
     if (rc == PSD_OK && code != 0) {
-        text[strcspn(text, "\n")] = '\0';
-        rc = psd_error_set(err, PSD_FAILED, "scontrol show node: %.200s", text);
+        rc = psd_error_set(err, PSD_FAILED, "scontrol show node: %.200s", line_of(&text));
     }
-    return rc == PSD_OK ? take_nodes(text, ret_hosts, err) : rc;
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    return nodes != NULL ? take_nodes((const char *)text.data, ret_hosts, err)
+                         : take_far_node((const char *)text.data, ret_hosts, err);
 }
 
 /* ---- why it failed ---- */

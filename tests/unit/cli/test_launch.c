@@ -2,7 +2,10 @@
 /* cli/launch: hosts, words for a shell, records, rank and size, why a launcher failed. */
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "cli/launch/address.h"
@@ -200,4 +203,62 @@ Test(launch, this_host_is_reached_by_loopback)
     cr_assert(ps_address_is_local("127.0.1.1"));
     cr_assert(ps_address_is_local("::1"));
     cr_assert_not(ps_address_is_local("10.0.0.1"));
+}
+
+/* ---- nodes of Slurm ---- */
+
+/* A scontrol that describes n nodes in 1 KB each; the addresses of the first n_local are
+ * loopback. */
+static void fake_scontrol(char dir[64], unsigned n_local, unsigned n)
+{
+    char path[128];
+    FILE *file = NULL;
+
+    (void)snprintf(dir, 64, "/tmp/psd-test-XXXXXX");
+    cr_assert_not_null(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/scontrol", dir);
+    file = fopen(path, "w");
+    cr_assert_not_null(file);
+    (void)fprintf(file,
+                  "#!/bin/sh\nexec awk 'BEGIN { for (i = 1; i <= %u; i++) printf(\"NodeName=n%%d "
+                  "NodeAddr=%%s.%%d.%%d Comment=%%0900d\\n\", i, i <= %u ? \"127.0\" : \"10.1\", "
+                  "i / 250, i %% 250 + 1, 0) }'\n",
+                  n, n_local);
+    cr_assert_eq(fchmod(fileno(file), 0700), 0);
+    (void)fclose(file);
+    (void)snprintf(path, sizeof path, "%s:%s", dir, "/usr/bin:/bin");
+    cr_assert_eq(setenv("PATH", path, 1), 0);
+}
+
+static void end_scontrol(const char *dir)
+{
+    char path[128];
+
+    (void)snprintf(path, sizeof path, "%s/scontrol", dir);
+    (void)unlink(path);
+    (void)rmdir(dir);
+}
+
+Test(launch, all_nodes_of_a_wide_allocation_are_read)
+{
+    PSD_AUTO(ps_hosts_done) ps_hosts_t hosts = {0};
+    char dir[64];
+
+    fake_scontrol(dir, 0, 700); /* far more than a pipe holds */
+    cr_assert_eq(setenv("SLURM_JOB_NODELIST", "n[1-700]", 1), 0);
+    cr_expect_eq(ps_launch_read_slurm(&hosts, NULL), PSD_OK);
+    cr_expect_eq(hosts.n, 700);
+    end_scontrol(dir);
+}
+
+Test(launch, one_node_of_a_wide_site_is_enough)
+{
+    PSD_AUTO(ps_hosts_done) ps_hosts_t hosts = {0};
+    char dir[64];
+
+    fake_scontrol(dir, 1500, 1500); /* more than PS_HOSTS_MAX */
+    cr_assert_eq(unsetenv("SLURM_JOB_NODELIST"), 0);
+    cr_expect_eq(ps_launch_read_slurm(&hosts, NULL), PSD_OK);
+    cr_expect_eq(hosts.n, 1);
+    end_scontrol(dir);
 }
