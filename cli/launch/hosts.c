@@ -43,13 +43,14 @@ static bool take_host(const char *text, ps_host_t *host)
 {
     const char *colon = strchr(text, ':');
     const char *end = strchr(text, ']');
+    const char *at = NULL;
 
     if (text[0] == '[' && end != NULL) {
         (void)snprintf(host->name, sizeof host->name, "%.*s", (int)(end - text - 1), text + 1);
-        return host->name[0] != '\0' &&
-               (end[1] == '\0' || (end[1] == ':' && take_slots(end + 2, host)));
-    }
-    if (colon != NULL && strchr(colon + 1, ':') == NULL) {
+        if (end[1] != '\0' && (end[1] != ':' || !take_slots(end + 2, host))) {
+            return false;
+        }
+    } else if (colon != NULL && strchr(colon + 1, ':') == NULL) {
         (void)snprintf(host->name, sizeof host->name, "%.*s", (int)(colon - text), text);
         if (!take_slots(colon + 1, host)) {
             return false;
@@ -57,7 +58,8 @@ static bool take_host(const char *text, ps_host_t *host)
     } else {
         (void)snprintf(host->name, sizeof host->name, "%s", text);
     }
-    return host->name[0] != '\0' && host->name[0] != '-' && ps_host_address(host)[0] != '\0' &&
+    at = ps_host_address(host);
+    return host->name[0] != '-' && at[0] != '\0' && at[0] != '-' &&
            host->name[strcspn(host->name, " \t\"'$`;&|<>\\[]")] == '\0';
 }
 

@@ -185,6 +185,7 @@ static bool add_ssh(const ps_launch_t *self, uint32_t rank, bool to_paste, ps_wo
                                           "ServerAliveInterval=5",
                                           "-o",
                                           "ServerAliveCountMax=3",
+                                          "--", /* no host is an option */
                                           NULL};
 
     return ps_words_split(to, self->ssh) && add_all(to, OPTIONS) &&

@@ -51,9 +51,30 @@ Test(launch, hosts_fill_in_their_order)
 
 Test(launch, what_is_no_host_is_refused)
 {
-    static const char *const BAD[] = {
-        "",    ",",   "a,,b", "a:0", "a:x", "a:5000",  "-oProxyCommand=x", "a b", "a;b",
-        "a'b", "me@", "[]:1", "[a",  "a,a", "a:1,a:2", "x@a,y@a",          "$(a)"};
+    static const char *const BAD[] = {"",
+                                      ",",
+                                      "a,,b",
+                                      "a:0",
+                                      "a:x",
+                                      "a:5000",
+                                      "-oProxyCommand=x",
+                                      "a b",
+                                      "a;b",
+                                      "a'b",
+                                      "me@",
+                                      "[]:1",
+                                      "[a",
+                                      "a,a",
+                                      "a:1,a:2",
+                                      "x@a,y@a",
+                                      "$(a)",
+                                      "[-oProxyCommand=x]",
+                                      "[-x]:2",
+                                      "[a;b]:1",
+                                      "[a b]",
+                                      "[::1]x",
+                                      "[::1]:0",
+                                      "me@-x"};
 
     for (size_t i = 1; i < sizeof BAD / sizeof BAD[0]; i++) {
         cr_expect_eq(parse(BAD[i]), PSD_USAGE, "%s", BAD[i]);
