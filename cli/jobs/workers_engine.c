@@ -41,7 +41,7 @@ psd_status_t ps_engines_open(ps_workers_t *self, psd_error_t *err)
     for (uint32_t i = 0; i < self->n; i++) {
         self->items[i].lines[0].fd = self->items[i].lines[1].fd = -1;
     }
-    return PSD_OK;
+    return ps_launch_export(launch, err);
 }
 
 /* ---- starting one ---- */

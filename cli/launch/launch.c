@@ -91,6 +91,21 @@ psd_status_t ps_launch_set(ps_launch_t *self, const char *name, const char *valu
     return ps_words_add(&self->variables, "%s=%s", name, value) ? PSD_OK : no_memory(err);
 }
 
+psd_status_t ps_launch_export(const ps_launch_t *self, psd_error_t *err)
+{
+    /* A rank that pscli itself has is nobody else's. */
+    bool ok = unsetenv("PSD_WORKER") == 0;
+
+    for (size_t i = 0; ok && self->kind == PS_LAUNCH_MPI && i < self->variables.n; i++) {
+        const char *item = self->variables.items[i];
+        char name[PS_ENV_NAME_SIZE];
+
+        (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(item, "="), item);
+        ok = setenv(name, strchr(item, '=') + 1, 1) == 0;
+    }
+    return ok ? PSD_OK : psd_error_set(err, PSD_NOMEM, "no memory for the environment");
+}
+
 /* What only this process, or one worker, has. */
 static bool is_own(const char *name)
 {
@@ -229,7 +244,10 @@ static bool add_mpirun(const ps_launch_t *self, bool to_paste, ps_words_t *to)
     ok = ok && ps_words_add(to, "--wdir") && ps_words_add(to, "%s", self->dir) &&
          (self->more == NULL || ps_words_split(to, self->more));
     for (size_t i = 0; ok && i < self->variables.n; i++) {
-        ok = ps_words_add(to, "-x") && ps_words_add(to, "%s", self->variables.items[i]);
+        const char *item = self->variables.items[i];
+        size_t size = to_paste ? strlen(item) : strcspn(item, "="); /* ps_launch_export has it */
+
+        ok = ps_words_add(to, "-x") && ps_words_add(to, "%.*s", (int)size, item);
     }
     return ok && add_helper(self, to_paste, to);
 }

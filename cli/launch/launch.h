@@ -12,7 +12,7 @@
  * ps_launch - how one run starts its workers
  *
  * What     The command of a launcher, as words: for pscli, where settings go to the helper by
- *          standard input (ssh, slurm) or by the command (mpi, whose mpirun hands standard
+ *          standard input (ssh, slurm) or by the environment (mpi, whose mpirun hands standard
  *          input to one rank only); or to paste, where the command has them all.
  * Owner    The caller (ps_launch_done); it borrows words and lists until then.
  */
@@ -67,6 +67,10 @@ PSD_MUST_CHECK psd_status_t ps_launch_take_environment(ps_launch_t *self, const 
 /* Adds or replaces one. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_launch_set(ps_launch_t *self, const char *name, const char *value,
                                           psd_error_t *err);
+/* Makes this process's environment that of an engine: without a rank, and for mpi with the
+ * workers' variables, which its command only names. Once, before the first engine. Errors:
+ * PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_launch_export(const ps_launch_t *self, psd_error_t *err);
 
 /*
  * The command that starts worker `rank` (ssh), or all of them.

@@ -226,6 +226,39 @@ Test(launch, this_host_is_reached_by_loopback)
     cr_assert_not(ps_address_is_local("10.0.0.1"));
 }
 
+/* ---- the environment ---- */
+
+static bool has_word(const ps_words_t *words, const char *word)
+{
+    for (size_t i = 0; i < words->n; i++) {
+        if (strcmp(words->items[i], word) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+Test(launch, the_command_of_mpirun_has_no_values)
+{
+    static const char *const ARGV[] = {"true", NULL};
+    PSD_AUTO(ps_launch_done)
+    ps_launch_t launch = {.kind = PS_LAUNCH_MPI, .n = 2, .dir = "/", .argv = ARGV};
+    PSD_AUTO(ps_words_done) ps_words_t words = {0};
+    PSD_AUTO(ps_words_done) ps_words_t paste = {0};
+
+    cr_assert_eq(setenv("PSD_WORKER", "3", 1), 0);
+    cr_assert_eq(ps_launch_set(&launch, "TOKEN", "a=secret", NULL), PSD_OK);
+    cr_assert_eq(ps_launch_command(&launch, 0, false, &words, NULL), PSD_OK);
+    cr_expect(has_word(&words, "TOKEN"));
+    cr_expect_not(has_word(&words, "TOKEN=a=secret"));
+    cr_assert_eq(ps_launch_command(&launch, 0, true, &paste, NULL), PSD_OK);
+    cr_expect(has_word(&paste, "TOKEN=a=secret"));
+
+    cr_assert_eq(ps_launch_export(&launch, NULL), PSD_OK);
+    cr_expect_str_eq(getenv("TOKEN"), "a=secret");
+    cr_expect_null(getenv("PSD_WORKER"), "workers of srun would all have its rank");
+}
+
 /* ---- nodes of Slurm ---- */
 
 /* A scontrol that describes n nodes in 1 KB each; the addresses of the first n_local are
