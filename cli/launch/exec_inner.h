@@ -31,7 +31,7 @@ typedef struct ps_exec {
     uint64_t gone_ms; /* when the launcher was gone; 0: it is there */
     bool killed;      /* … and the program was killed */
     int exit, signal; /* of the program that ended last */
-    int early;        /* a signal that came before the program; 0: none */
+    int early;        /* the first signal to end that came before the program; 0: none */
     ps_buffer_t input;
     ps_exec_line_t lines[2];
 } ps_exec_t;
@@ -47,7 +47,10 @@ PSD_MUST_CHECK psd_status_t ps_exec_read_orders(ps_exec_t *self, psd_error_t *er
 
 /* Errors: PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_exec_start(ps_exec_t *self, psd_error_t *err);
-/* A signal for the program and what it started. */
+/* Whether a run that sends that signal ends: INT, TERM, HUP and KILL. */
+bool ps_exec_is_end(int number);
+/* A signal for the program and what it started. Before there is one: a signal to end is kept,
+ * others are passed over. */
 void ps_exec_signal(ps_exec_t *self, int number);
 /* Reads output that has come and sends it on. */
 void ps_exec_read_output(ps_exec_t *self);

@@ -115,7 +115,9 @@ static psd_status_t take_line(ps_exec_t *self, char *line, psd_error_t *err)
         return take_start(self, line + 6, err);
     } else if (strncmp(line, "signal ", 7) == 0 && ps_text_u64(line + 7, &number) && number < 65) {
         ps_exec_signal(self, (int)number);
-        self->waits = false; /* the run ends: no order to start comes any more */
+        if (ps_exec_is_end((int)number)) {
+            self->waits = false; /* no order to start comes any more */
+        }
     }
     return PSD_OK;
 }

@@ -23,11 +23,16 @@ void ps_exec_note_gone(ps_exec_t *self)
     }
 }
 
+bool ps_exec_is_end(int number)
+{
+    return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGKILL;
+}
+
 void ps_exec_signal(ps_exec_t *self, int number)
 {
     if (self->pid > 0) {
         (void)kill(-self->pid, number);
-    } else if (!self->waits) {
+    } else if (!self->waits && self->early == 0 && ps_exec_is_end(number)) {
         self->early = number;
     }
 }

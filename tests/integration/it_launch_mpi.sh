@@ -65,6 +65,30 @@ mpirun "${root[@]}" --oversubscribe -n 2 "$PSCLI_PROGRAM" worker exec -- \
 out_is '0 of 2
 1 of 2'
 
+# The helper alone: the first signal to end that comes before the program is the one that
+# counts, and one that ends nothing does not end the wait for a restart.
+rc=0
+printf 'signal 18\nsignal 15\nsignal 9\ngo\n' |
+    "$PSCLI_PROGRAM" worker exec --stdin -- sh -c 'exit 3' 2>"$work/err" || rc=$?
+[ "$rc" -eq 143 ] || fail "SIGCONT, SIGTERM, SIGKILL before the program: $rc"
+mkfifo "$work/orders"
+"$PSCLI_PROGRAM" worker exec --launch 0123456789abcdef --stdin -- sh -c '
+    [ ! -e "$0" ] || exit 0
+    touch "$0"
+    exit 5' "$work/tried" <"$work/orders" >"$work/out" 2>"$work/err" &
+helper_pid=$!
+exec 7>"$work/orders"
+printf 'again\ngo\n' >&7
+has_ended() {
+    [ "$(wc -l <"$work/out")" -eq 2 ]
+}
+wait_for has_ended || fail "the helper does not tell start and end"
+printf 'signal 10\nstart 0\n' >&7
+rc=0
+wait "$helper_pid" || rc=$?
+exec 7>&-
+[ "$rc" -eq 0 ] || fail "a helper that gets SIGUSR1 before a restart: $rc"
+
 # Text for others.
 expect 0 run --launcher kubernetes --dry-run -n 3 --servers 2 --job Wide -- ./train "it's" 'a "b"'
 out_has '^  completions: 3$'
