@@ -22,8 +22,8 @@ static void exec_done(ps_exec_t *self)
 {
     if (self->pid > 0) {
         (void)kill(-self->pid, SIGKILL);
-        ps_exec_sweep();
     }
+    ps_exec_end_rest();
     if (self->signals >= 0) {
         (void)close(self->signals);
     }

@@ -57,8 +57,11 @@ void ps_exec_read_output(ps_exec_t *self);
 /* Waits for what has ended. When that is the program, ends the rest of its group, sends its
  * last output and how it ended. */
 void ps_exec_reap(ps_exec_t *self);
-/* Ends all processes that the program started, in whatever group. */
+/* Kills the processes that are children of the helper now. */
 void ps_exec_sweep(void);
+/* Ends all processes that the program started, in whatever group, and waits for them: at most
+ * 1 s, as one in the kernel may not end. No program may run. */
+void ps_exec_end_rest(void);
 /* Nobody can hear us any more. */
 void ps_exec_note_gone(ps_exec_t *self);
 /* How it ended: exit and signal. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,8 @@
 
 #define READS_MAX 64 /* of one pipe before the other has its turn; more than a full pipe */
 #define HOST_SIZE 64
+#define REST_TURNS 200 /* looks at what is left of a program that was killed … */
+#define REST_MS 5      /* … and between two of them */
 
 void ps_exec_note_gone(ps_exec_t *self)
 {
@@ -220,6 +223,23 @@ void ps_exec_sweep(void)
     }
 }
 
+void ps_exec_end_rest(void)
+{
+    /* What a killed process leaves is ours only after it: until there is none. */
+    for (int i = 0; i < REST_TURNS; i++) {
+        pid_t pid = 0;
+
+        ps_exec_sweep();
+        do {
+            pid = waitpid(-1, NULL, WNOHANG);
+        } while (pid > 0);
+        if (pid < 0) {
+            return;
+        }
+        (void)poll(NULL, 0, REST_MS);
+    }
+}
+
 void ps_exec_tell_end(ps_exec_t *self)
 {
     char host[HOST_SIZE];
@@ -233,7 +253,7 @@ void ps_exec_tell_end(ps_exec_t *self)
 static void note_end(ps_exec_t *self, int status)
 {
     (void)kill(-self->pid, SIGKILL);
-    ps_exec_sweep();
+    ps_exec_end_rest();
     self->pid = 0;
     self->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     self->exit = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

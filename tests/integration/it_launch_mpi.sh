@@ -88,6 +88,12 @@ rc=0
 wait "$helper_pid" || rc=$?
 exec 7>&-
 [ "$rc" -eq 0 ] || fail "a helper that gets SIGUSR1 before a restart: $rc"
+# Nothing that the program started is left when the helper has ended, not what the helper gets
+# only after it has killed the one between.
+"$PSCLI_PROGRAM" worker exec -- sh -c '
+    setsid sh -c "setsid tail -f \"\$0\" & echo >\"\$0.on\"; exec tail -f \"\$0\"" "$0" &
+    until [ -e "$0.on" ]; do :; done' "$mark" >"$work/out" 2>&1 || fail "the helper fails"
+none_left "$mark" || fail "processes outlive the helper: $(marks_of "$mark")"
 
 # Text for others.
 expect 0 run --launcher kubernetes --dry-run -n 3 --servers 2 --job Wide -- ./train "it's" 'a "b"'
