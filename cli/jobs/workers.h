@@ -79,7 +79,7 @@ typedef struct ps_workers {
     ps_engine_t *engines;     /* owned; NULL: none */
     uint32_t n_engines;
     char why[PS_LAUNCH_WHY_SIZE]; /* why the launch failed; "": it did not */
-    uint64_t over_ms;             /* since when no worker runs, but an engine does; 0: no */
+    uint64_t over_ms;             /* since when no worker should run, but an engine does; 0: no */
     sigset_t old_mask;
     int signals;          /* a signalfd; -1: none */
     int n_asked;          /* signals to end that came */

@@ -168,6 +168,7 @@ static void kill_if_due(ps_workers_t *self)
         }
     }
     ps_workers_send(self, SIGKILL);
+    ps_engines_note_killed(self);
     self->cut_ms = UINT64_MAX - END_WITHIN_MS;
 }
 

@@ -18,7 +18,7 @@
 #define TRIES 3            /* of an ssh that does not come up … */
 #define TRY_AGAIN_MS 400   /* … after so long, and twice as long … */
 #define TRY_WITHIN_MS 2500 /* … but a host that took so long does not answer */
-#define FINISH_MS 5000     /* for an engine without workers to end */
+#define FINISH_MS 5000     /* for an engine to end, without workers or when they were killed */
 #define SETTINGS_MAX 60000 /* less than a pipe takes without a reader */
 
 psd_status_t ps_engines_open(ps_workers_t *self, psd_error_t *err)
@@ -307,6 +307,13 @@ bool ps_engines_all_over(const ps_workers_t *self)
         }
     }
     return true;
+}
+
+void ps_engines_note_killed(ps_workers_t *self)
+{
+    if (self->n_engines > 0 && self->over_ms == 0) {
+        self->over_ms = ps_now_ms();
+    }
 }
 
 void ps_engines_finish(ps_workers_t *self)

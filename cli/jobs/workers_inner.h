@@ -56,7 +56,11 @@ void ps_engines_signal(ps_workers_t *self, int number);
 PSD_MUST_CHECK psd_status_t ps_engines_start_again(ps_workers_t *self, uint32_t rank,
                                                    psd_error_t *err);
 bool ps_engines_all_over(const ps_workers_t *self);
-/* When no worker runs any more: lets engines end, and after a while makes them. */
+/* The workers were told to end by SIGKILL. With ssh and srun that is an order to a helper, which
+ * may hear nothing: engines have as long to end as without workers. */
+void ps_engines_note_killed(ps_workers_t *self);
+/* When no worker runs any more, or all were killed: lets engines end, and after a while makes
+ * them. */
 void ps_engines_finish(ps_workers_t *self);
 /* The next time at which one is due, on the clock of ps_now_ms; UINT64_MAX: never. */
 uint64_t ps_engines_due_ms(const ps_workers_t *self);
