@@ -177,7 +177,7 @@ psd_status_t ps_engines_start_again(ps_workers_t *self, uint32_t rank, psd_error
         close_at(&engine->in);
         engine->over = engine->up = false;
         engine->tries = 0;
-        engine->first_ms = ps_now_ms();
+        engine->first_ms = engine->next_ms = 0;
         return PSD_OK; /* as soon as the old one has ended */
     }
     (void)snprintf(order, sizeof order, "start %" PRIu32 "\n", rank);
@@ -266,16 +266,25 @@ static void note_silent_end(ps_workers_t *self, const ps_engine_t *engine, uint3
     ps_workers_note_end(self, rank, exit_code != 0 ? exit_code : 128 + SIGKILL, 0);
 }
 
+/* It ran the worker that is to be started again: no try of the new one. */
+static bool is_old(const ps_workers_t *self, const ps_engine_t *engine)
+{
+    return !engine->over && engine->tries == 0 && self->asked == 0 && self->cut_ms == 0;
+}
+
 static void take_end(ps_workers_t *self, ps_engine_t *engine, int status)
 {
     int exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    const bool old = is_old(self, engine);
 
     engine->pid = 0;
     ps_engines_read(self);
     close_at(&engine->in);
     close_at(&engine->lines[0].fd);
     close_at(&engine->lines[1].fd);
-    if (!engine->up && !engine->over) {
+    if (old) {
+        engine->up = false; /* also if its last words came only now */
+    } else if (!engine->up && !engine->over) {
         take_failure(self, engine);
     } else {
         engine->over = true;
