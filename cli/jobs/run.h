@@ -26,7 +26,8 @@ PSD_MUST_CHECK psd_status_t ps_run_launch_set(const ps_cli_t *cli, ps_launch_t *
 /* Shows the commands, ready to paste; or the manifest. Errors: PSD_NOMEM, PSD_INVALID. */
 PSD_MUST_CHECK psd_status_t ps_run_launch_show(const ps_cli_t *cli, const ps_launch_t *launch,
                                                psd_error_t *err);
-/* --batch: writes a script for sbatch. Errors: PSD_IO, PSD_NOMEM. */
+/* --batch: writes a script for sbatch. Errors: PSD_USAGE a working directory that no line of the
+ * script can name; PSD_IO, PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_run_batch_write(const ps_cli_t *cli, const ps_launch_t *launch,
                                                const char *job, psd_error_t *err);
 

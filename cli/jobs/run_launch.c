@@ -201,8 +201,9 @@ psd_status_t ps_run_launch_show(const ps_cli_t *cli, const ps_launch_t *launch, 
 /* The options that the script hands on to the run inside. */
 static bool add_options(const ps_cli_t *cli, const char *job, ps_words_t *to)
 {
-    static const char *const VALUES[] = {"workers", "servers",    "max-delay", "restart", "env",
-                                         "psd",     "allow-lost", "timeout",   "pscli",   NULL};
+    static const char *const VALUES[] = {"workers", "servers", "address", "max-delay",
+                                         "restart", "env",     "psd",     "allow-lost",
+                                         "timeout", "pscli",   NULL};
     bool ok = ps_words_add(to, "--job") && ps_words_add(to, "%s", job);
 
     if (ok && ps_args_given(&cli->args, "endpoint")) {
@@ -220,14 +221,12 @@ static bool add_options(const ps_cli_t *cli, const char *job, ps_words_t *to)
     return ok;
 }
 
-psd_status_t ps_run_batch_write(const ps_cli_t *cli, const ps_launch_t *launch, const char *job,
-                                psd_error_t *err)
+/* The lines that sbatch reads, with words quoted as it takes them; then the run. */
+static bool make_script(const ps_cli_t *cli, const ps_launch_t *launch, const char *job,
+                        ps_buffer_t *to)
 {
-    const char *path = ps_args_text(&cli->args, "batch");
     PSD_AUTO(ps_words_done) ps_words_t words = {0};
     PSD_AUTO(ps_words_done) ps_words_t more = {0};
-    PSD_AUTO(ps_buffer_done) ps_buffer_t line = {0};
-    FILE *file = NULL;
     bool ok = (launch->more == NULL || ps_words_split(&more, launch->more)) &&
               ps_words_add(&words, "%s", launch->pscli) && ps_words_add(&words, "run") &&
               ps_words_add(&words, "--launcher") && ps_words_add(&words, "slurm") &&
@@ -236,19 +235,37 @@ psd_status_t ps_run_batch_write(const ps_cli_t *cli, const ps_launch_t *launch, 
     for (size_t i = 0; ok && launch->argv[i] != NULL; i++) {
         ok = ps_words_add(&words, "%s", launch->argv[i]);
     }
-    if (!ok || !ps_quote_all(&line, (const char *const *)words.items)) {
+    ok = ok &&
+         ps_buffer_print(to, "#!/bin/sh\n#SBATCH --job-name=%s\n#SBATCH --ntasks=%" PRIu32 "\n",
+                         job, launch->n) &&
+         ps_buffer_print(to, "#SBATCH --chdir=") && ps_quote(to, launch->dir) &&
+         ps_buffer_print(to, "\n");
+    if (ok && more.n > 0) {
+        ok = ps_buffer_print(to, "#SBATCH ") && ps_quote_all(to, (const char *const *)more.items) &&
+             ps_buffer_print(to, "\n");
+    }
+    return ok && ps_buffer_print(to, "exec ") &&
+           ps_quote_all(to, (const char *const *)words.items) && ps_buffer_print(to, "\n");
+}
+
+psd_status_t ps_run_batch_write(const ps_cli_t *cli, const ps_launch_t *launch, const char *job,
+                                psd_error_t *err)
+{
+    const char *path = ps_args_text(&cli->args, "batch");
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+    FILE *file = NULL;
+    bool ok = true;
+
+    if (strchr(launch->dir, '\n') != NULL) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--batch: the name of the working directory has more than one line");
+    }
+    if (!make_script(cli, launch, job, &text)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a script");
     }
     file = fopen(path, "we");
     if (file != NULL) {
-        ps_print(file, "#!/bin/sh\n#SBATCH --job-name=%s\n#SBATCH --ntasks=%" PRIu32 "\n", job,
-                 launch->n);
-        ps_print(file, "#SBATCH --chdir=%s\n", launch->dir);
-        for (size_t i = 0; i < more.n; i++) {
-            ps_print(file, "#SBATCH %s\n", more.items[i]);
-        }
-        ps_print(file, "exec %s\n", (const char *)line.data);
-        ok = fchmod(fileno(file), 0755) == 0 && ferror(file) == 0;
+        ok = fwrite(text.data, 1, text.size, file) == text.size && fchmod(fileno(file), 0755) == 0;
         ok = fclose(file) == 0 && ok;
     }
     if (file == NULL || !ok) {

@@ -19,9 +19,14 @@ lr_data
 lr_as_local "${by_slurm[@]}" --servers 1
 
 # The same in a batch script, which starts its own psd; the script ends with the run's code.
+# Options with values of their own, and a directory with a blank.
+mkdir "$work/two words"
+cd "$work/two words" || exit 1
 expect 0 run --endpoint tcp://127.0.0.1:1 --psd "$PSD_PROGRAM" --launcher slurm --servers 2 -n 4 \
-    --slurm "--nodes=2 --output=$work/batch.out" --batch "$work/job.sh" -- \
+    --address 127.0.0.1 --slurm "-N 2 -o $work/batch.out" --batch "$work/job.sh" -- \
     "$PSD_LR_PROGRAM" --train "$work/train" --epochs 2 --save "$work/batch.txt"
+cd "$OLDPWD" || exit 1
+grep -q -- ' --address 127.0.0.1 ' "$work/job.sh" || fail "the script has no --address"
 err_has "start it with: sbatch $work/job.sh"
 rc=0
 sbatch --wait "$work/job.sh" >"$work/out" 2>"$work/err" || rc=$?
