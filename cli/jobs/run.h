@@ -14,8 +14,8 @@
  * Reads the options of the launcher, places workers on hosts and checks that the engine is
  * there (not with --dry-run, --batch, or as text).
  *
- * Errors: PSD_USAGE options that do not go together, or hosts; PSD_UNSUPPORTED, PSD_IO the
- * engine; PSD_FAILED a host's name does not resolve; PSD_NOMEM.
+ * Errors: PSD_USAGE options that do not go together, or hosts; as ps_launch_check and
+ * ps_launch_read_slurm; PSD_NOMEM.
  */
 PSD_MUST_CHECK psd_status_t ps_run_launch_open(const ps_cli_t *cli, ps_launch_t *ret_launch,
                                                psd_error_t *err);
@@ -38,7 +38,9 @@ PSD_MUST_CHECK psd_status_t ps_run_batch_write(const ps_cli_t *cli, const ps_lau
  * private one, at an address that the workers' hosts reach.
  *
  * Errors: as psd_connect; PSD_USAGE, when a private one would be open to the network without
- * security.allow_plaintext, or the endpoint is one that only this host reaches.
+ * security.allow_plaintext, or the endpoint is one that only this host reaches; PSD_FAILED a
+ * host's name does not resolve, where its address is needed: for a private psd, or when the
+ * endpoint is one that only this host reaches.
  */
 PSD_MUST_CHECK psd_status_t ps_run_find_psd(ps_cli_t *cli, const ps_launch_t *launch,
                                             ps_private_nodes_t *own, psd_error_t *err);

@@ -60,21 +60,34 @@ static psd_status_t check_open(const ps_cli_t *cli, const char *address, psd_err
 }
 
 /* An endpoint that other hosts would take for themselves. */
-static psd_status_t check_reach(const ps_cli_t *cli, const ps_launch_t *launch, psd_error_t *err)
+static bool is_here(const char *endpoint)
 {
     static const char *const LOCAL[] = {"tcp://127.", "tcp://localhost", "tcp://[::1]", "ipc://"};
+
+    for (size_t i = 0; i < sizeof LOCAL / sizeof LOCAL[0]; i++) {
+        if (strncmp(endpoint, LOCAL[i], strlen(LOCAL[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Names of hosts that only ssh knows need no address here, unless the endpoint is one. */
+static psd_status_t check_reach(const ps_cli_t *cli, const ps_launch_t *launch, psd_error_t *err)
+{
     char address[PS_ADDRESS_SIZE];
     const char *other = "";
-    psd_status_t rc = ps_address_to(&launch->hosts, address, &other, err);
+    psd_status_t rc = PSD_OK;
 
-    for (size_t i = 0; rc == PSD_OK && i < sizeof LOCAL / sizeof LOCAL[0]; i++) {
-        if (!ps_address_is_local(address) &&
-            strncmp(cli->endpoint, LOCAL[i], strlen(LOCAL[i])) == 0) {
-            rc = psd_error_set(err, PSD_USAGE,
-                               "%s is a psd that only this host reaches; let it listen at %s, or "
-                               "name another one with --endpoint",
-                               cli->endpoint, address);
-        }
+    if (!is_here(cli->endpoint)) {
+        return PSD_OK;
+    }
+    rc = ps_address_to(&launch->hosts, address, &other, err);
+    if (rc == PSD_OK && !ps_address_is_local(address)) {
+        rc = psd_error_set(err, PSD_USAGE,
+                           "%s is a psd that only this host reaches; let it listen at %s, or "
+                           "name another one with --endpoint",
+                           cli->endpoint, address);
     }
     return rc;
 }

@@ -38,6 +38,10 @@ for rank in 0 1 2 3; do
     out_has "^\\[$rank\\] lines><><\\*>$"
 done
 
+# A name that only ssh knows, with a psd that all reach.
+expect 0 run "${by_ssh[@]}" --hosts alias-a -n 1 -- hostname
+out_has '^\[0\] node-a$'
+
 # Exit codes, of programs and of signals.
 expect 7 run "${both[@]}" -n 2 -- sh -c '[ $PSD_WORKER = 1 ] || exit 0; exit 7'
 expect 137 run "${both[@]}" -n 2 -o json -- sh -c '[ $PSD_WORKER = 1 ] || exit 0; kill -9 $$'

@@ -106,7 +106,9 @@ hosts_start() {
     ssh-keygen -q -t ed25519 -N '' -f "$work/ssh/id"
     cp "$work/ssh/id.pub" "$work/ssh/authorized_keys"
     cat >"$ssh_f" <<CONF
-Host $net.*
+Host alias-a
+    HostName $net.2
+Host $net.* alias-a
     Port 22
     User root
     IdentityFile $work/ssh/id
