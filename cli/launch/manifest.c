@@ -29,14 +29,16 @@ static const char *value_of(const ps_launch_t *launch, const char *name)
     return "";
 }
 
-/* The job's name as Kubernetes and YARN allow it: lower-case letters, digits and dashes. */
+/* The job's name as Kubernetes and YARN allow it: lower-case letters, digits and dashes, and a
+ * letter at the beginning. */
 static void make_name(const ps_launch_t *launch, char ret_name[NAME_SIZE])
 {
     const char *job = value_of(launch, "PSD_JOB");
     size_t n = 0;
 
-    for (; n < NAME_SIZE - 1 && job[n] != '\0'; n++) {
-        unsigned char c = (unsigned char)job[n];
+    (void)snprintf(ret_name, NAME_SIZE, "%s%s", isalpha((unsigned char)job[0]) ? "" : "job-", job);
+    for (; ret_name[n] != '\0'; n++) {
+        unsigned char c = (unsigned char)ret_name[n];
 
         ret_name[n] = isalnum(c) ? (char)tolower(c) : '-';
     }

@@ -11,6 +11,7 @@
 #include "cli/launch/address.h"
 #include "cli/launch/exec.h"
 #include "cli/launch/launch.h"
+#include "cli/launch/manifest.h"
 
 /* ---- hosts ---- */
 
@@ -257,6 +258,32 @@ Test(launch, the_command_of_mpirun_has_no_values)
     cr_assert_eq(ps_launch_export(&launch, NULL), PSD_OK);
     cr_expect_str_eq(getenv("TOKEN"), "a=secret");
     cr_expect_null(getenv("PSD_WORKER"), "workers of srun would all have its rank");
+}
+
+/* ---- manifests ---- */
+
+static void is_named(const char *job, const char *want)
+{
+    static const char *const ARGV[] = {"true", NULL};
+    PSD_AUTO(ps_launch_done)
+    ps_launch_t launch = {.kind = PS_LAUNCH_KUBERNETES, .n = 2, .dir = "/", .argv = ARGV};
+    const ps_manifest_t manifest = {.launch = &launch};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+    char line[128];
+
+    (void)snprintf(line, sizeof line, "  name: %s\n", want);
+    cr_assert_eq(ps_launch_set(&launch, "PSD_JOB", job, NULL), PSD_OK);
+    cr_assert_eq(ps_manifest_kubernetes(&manifest, &text, NULL), PSD_OK);
+    cr_expect_not_null(strstr((const char *)text.data, line), "%s: %s", job,
+                       (const char *)text.data);
+}
+
+Test(launch, names_in_manifests_begin_with_a_letter)
+{
+    is_named("Wide_1", "wide-1");
+    is_named("2nd", "job-2nd");
+    is_named("_x", "job--x");
+    is_named("---", "job");
 }
 
 /* ---- nodes of Slurm ---- */
