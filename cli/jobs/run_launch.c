@@ -68,6 +68,19 @@ static psd_status_t check_options(const ps_cli_t *cli, ps_launcher_t kind, psd_e
     return PSD_OK;
 }
 
+/* mpirun takes what follows the first colon for slots, in brackets, too. */
+static psd_status_t check_hosts(const ps_launch_t *launch, psd_error_t *err)
+{
+    for (size_t i = 0; launch->kind == PS_LAUNCH_MPI && i < launch->hosts.n; i++) {
+        if (strchr(launch->hosts.items[i].name, ':') != NULL) {
+            return psd_error_set(err, PSD_USAGE,
+                                 "host %s with launcher mpi; allowed: names, and addresses of IPv4",
+                                 launch->hosts.items[i].name);
+        }
+    }
+    return PSD_OK;
+}
+
 static psd_status_t read_hosts(const ps_cli_t *cli, ps_launch_t *launch, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
@@ -76,6 +89,9 @@ static psd_status_t read_hosts(const ps_cli_t *cli, ps_launch_t *launch, psd_err
         rc = ps_hosts_parse(&launch->hosts, ps_args_text(&cli->args, "hosts"), err);
     } else if (ps_args_given(&cli->args, "hostfile")) {
         rc = ps_hosts_read(&launch->hosts, ps_args_text(&cli->args, "hostfile"), err);
+    }
+    if (rc == PSD_OK) {
+        rc = check_hosts(launch, err);
     }
     return rc == PSD_OK && launch->hosts.n > 0 ? ps_hosts_place(&launch->hosts, launch->n, err)
                                                : rc;

@@ -155,7 +155,10 @@ psd_status_t ps_hosts_read(ps_hosts_t *ret_hosts, const char *path, psd_error_t 
         char where[LINE_SIZE];
 
         (void)snprintf(where, sizeof where, "%.400s:%u", path, n);
-        rc = read_line(&self, where, line, err);
+        rc = strlen(line) == LINE_SIZE - 1 && line[LINE_SIZE - 2] != '\n'
+                 ? psd_error_set(err, PSD_USAGE, "%s: the line has more than %d bytes", where,
+                                 LINE_SIZE - 2)
+                 : read_line(&self, where, line, err);
     }
     (void)fclose(file);
     if (rc == PSD_OK && self.n == 0) {

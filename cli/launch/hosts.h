@@ -32,7 +32,8 @@ void ps_hosts_done(ps_hosts_t *self);
 /* Errors: PSD_USAGE naming what is wrong, also a host that is there twice; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_hosts_parse(ps_hosts_t *ret_hosts, const char *list,
                                            psd_error_t *err);
-/* Errors: also PSD_IO, when the file cannot be read. */
+/* Errors: also PSD_IO, when the file cannot be read; PSD_USAGE, when a line has more than 510
+ * bytes. */
 PSD_MUST_CHECK psd_status_t ps_hosts_read(ps_hosts_t *ret_hosts, const char *path,
                                           psd_error_t *err);
 /* Gives each host its part of n ranks. Errors: PSD_USAGE, when there are fewer slots. */

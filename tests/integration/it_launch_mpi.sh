@@ -54,6 +54,8 @@ PATH=$work/bin:$PATH expect 2 run "${by_mpi[@]}" -n 2 -- true
 err_has 'mpirun is "HYDRA build details:"; allowed: Open MPI 4'
 PATH=$work expect 1 run "${by_mpi[@]}" -n 2 -- true
 err_has 'mpirun is not installed here'
+expect 2 run "${by_mpi[@]}" --hosts '[::1]:2' -n 2 -- true
+err_has 'host ::1 with launcher mpi; allowed: names, and addresses of IPv4'
 expect 2 run "${by_mpi[@]}" --restart 1 -- true
 err_has 'restart with launcher mpi; allowed with: local, ssh, slurm'
 

@@ -82,6 +82,29 @@ Test(launch, what_is_no_host_is_refused)
     }
 }
 
+static psd_status_t read_file(size_t n_blanks)
+{
+    PSD_AUTO(ps_hosts_done) ps_hosts_t hosts = {0};
+    char path[] = "/tmp/psd-test-XXXXXX";
+    int fd = mkstemp(path);
+    psd_status_t rc = PSD_OK;
+
+    cr_assert_geq(fd, 0);
+    cr_assert_gt(dprintf(fd, "a%*s\nb\n", (int)n_blanks, ""), 0);
+    (void)close(fd);
+    rc = ps_hosts_read(&hosts, path, NULL);
+    (void)unlink(path);
+    cr_expect(rc != PSD_OK || hosts.n == 2);
+    return rc;
+}
+
+Test(launch, a_line_of_a_file_is_read_whole_or_not)
+{
+    cr_expect_eq(read_file(100), PSD_OK);
+    cr_expect_eq(read_file(509), PSD_OK);
+    cr_expect_eq(read_file(510), PSD_USAGE, "it would be two lines");
+}
+
 /* ---- words ---- */
 
 static void quotes(const char *word, const char *want)
