@@ -43,6 +43,32 @@ Test(golden_command, every_kind)
     }
 }
 
+/* Logs have tables that an older psd wrote: these combine each, have the rest as ever, and are
+ * written as they were. Nobody writes that file again. */
+Test(golden_command, a_table_of_an_older_psd)
+{
+    PSD_AUTO(ps_command_done) ps_command_t old = {0};
+    PSD_AUTO(ps_command_done) ps_command_t now = command_sample(PS_COMMAND_TABLE);
+    PSD_AUTO(ps_buffer_done) ps_buffer_t as_old = {0};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t as_now = {0};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t again = {0};
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    uint8_t golden[GOLDEN_BYTES_MAX];
+    size_t size = golden_file_read("old_command_table", golden);
+
+    cr_assert_eq(ps_command_decode((ps_bytes_t){golden, size}, &old, err), PSD_OK, "%s",
+                 psd_error_text(err));
+    cr_assert_eq(old.table.spec.combine, PS_COMBINE_EACH);
+    cr_assert(ps_command_encode(&old, &as_old));
+    cr_assert_eq(as_old.size, size);
+    cr_assert_arr_eq(as_old.data, golden, size);
+    old.table.spec.combine = now.table.spec.combine;
+    cr_assert(ps_command_encode(&old, &as_now));
+    cr_assert(ps_command_encode(&now, &again));
+    cr_assert_eq(as_now.size, again.size);
+    cr_assert_arr_eq(as_now.data, again.data, again.size);
+}
+
 /* Words and order of what lies there: the test above would not see a field that
  * is read into another one and written from it. */
 Test(golden_command, fields_come_where_they_belong)

@@ -53,6 +53,13 @@ PS_FIELD_SHAPE(head, ps_command_t)
 PS_COMMAND_MAP(COMMAND_FIELDS)
 #undef COMMAND_FIELDS
 
+/* A table of an older psd, and one that combines each: without `combine`. */
+static const ps_field_t old_table_fields[] = {
+    PS_TABLE_FIRST_FIELDS(PS_FIELD_ROW, ps_command_t, table.)
+        PS_TABLE_LAST_FIELDS(PS_FIELD_ROW, ps_command_t, table.) PS_LIST_ROW(
+            ps_command_t, copies, copies, table.copies, table.spec.n_partitions, UINT32_MAX)};
+PS_FIELD_SHAPE(old_table, ps_command_t)
+
 #define COMMAND_ROW(NAME, number, word, event)                          \
     [number] = {#word,                                                  \
                 #event,                                                 \
@@ -82,6 +89,7 @@ const char *ps_command_event(ps_command_kind_t kind)
     return commands[row_of(kind)].event;
 }
 
+/* The version with which the kind came, as it is now. */
 static uint16_t version_of(ps_command_kind_t kind)
 {
     switch ((int)kind) {
@@ -96,20 +104,50 @@ static uint16_t version_of(ps_command_kind_t kind)
     }
 }
 
-bool ps_command_encode(const ps_command_t *self, ps_buffer_t *buffer)
+static bool is_old_table(ps_command_kind_t kind, uint16_t version)
 {
-    return ps_buffer_u32(buffer, MAGIC) && ps_buffer_u16(buffer, version_of(self->kind)) &&
-           ps_buffer_u8(buffer, (uint8_t)self->kind) && ps_buffer_u8(buffer, 0) &&
-           ps_shape_encode(&head_shape, self, buffer) &&
-           ps_shape_encode(&commands[row_of(self->kind)].shape, self, buffer);
+    return kind == PS_COMMAND_TABLE && version == OLD_VERSION;
 }
 
-static psd_status_t decode_head(ps_cursor_t *cursor, ps_command_t *command, psd_error_t *err)
+/* A table that combines each needs no member that knows `combine`. */
+static uint16_t version_for(const ps_command_t *self)
+{
+    return self->kind == PS_COMMAND_TABLE && self->table.spec.combine == PS_COMBINE_EACH
+               ? OLD_VERSION
+               : version_of(self->kind);
+}
+
+static const ps_field_shape_t *shape_of(ps_command_kind_t kind, uint16_t version)
+{
+    return is_old_table(kind, version) ? &old_table_shape : &commands[row_of(kind)].shape;
+}
+
+bool ps_command_encode(const ps_command_t *self, ps_buffer_t *buffer)
+{
+    uint16_t version = version_for(self);
+
+    return ps_buffer_u32(buffer, MAGIC) && ps_buffer_u16(buffer, version) &&
+           ps_buffer_u8(buffer, (uint8_t)self->kind) && ps_buffer_u8(buffer, 0) &&
+           ps_shape_encode(&head_shape, self, buffer) &&
+           ps_shape_encode(shape_of(self->kind, version), self, buffer);
+}
+
+static psd_status_t check_version(ps_command_kind_t kind, uint16_t version, psd_error_t *err)
+{
+    return version == version_of(kind) || is_old_table(kind, version)
+               ? PSD_OK
+               : psd_error_set(err, PSD_VERSION, "%s has version %u; this psd knows %u",
+                               ps_command_name(kind), version, version_of(kind));
+}
+
+static psd_status_t decode_head(ps_cursor_t *cursor, ps_command_t *command, uint16_t *ret_version,
+                                psd_error_t *err)
 {
     uint32_t magic = ps_cursor_u32(cursor);
     uint16_t version = ps_cursor_u16(cursor);
     uint8_t kind = ps_cursor_u8(cursor);
     uint8_t zero = ps_cursor_u8(cursor);
+    psd_status_t rc = PSD_OK;
 
     if (cursor->failed || magic != MAGIC) {
         return psd_error_set(err, PSD_PROTO, "it begins with other bytes");
@@ -118,11 +156,15 @@ static psd_status_t decode_head(ps_cursor_t *cursor, ps_command_t *command, psd_
         return psd_error_set(err, PSD_VERSION, "version is %u; this psd knows %d..%d", version,
                              OLD_VERSION, PS_COMMAND_VERSION);
     }
-    if (row_of((ps_command_kind_t)kind) == 0 || zero != 0 ||
-        version != version_of((ps_command_kind_t)kind)) {
+    if (row_of((ps_command_kind_t)kind) == 0 || zero != 0) {
         return psd_error_set(err, PSD_PROTO, "kind is %u, %u", kind, zero);
     }
+    rc = check_version((ps_command_kind_t)kind, version, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
     command->kind = (ps_command_kind_t)kind;
+    *ret_version = version;
     return ps_shape_decode(&head_shape, cursor, command, err);
 }
 
@@ -130,10 +172,14 @@ psd_status_t ps_command_decode(ps_bytes_t bytes, ps_command_t *ret_command, psd_
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     ps_cursor_t cursor = ps_cursor_over(bytes);
-    psd_status_t rc = decode_head(&cursor, &command, err);
+    uint16_t version = 0;
+    psd_status_t rc = decode_head(&cursor, &command, &version, err);
 
     if (rc == PSD_OK) {
-        rc = ps_shape_decode(&commands[command.kind].shape, &cursor, &command, err);
+        if (is_old_table(command.kind, version)) {
+            command.table.spec.combine = PS_COMBINE_EACH;
+        }
+        rc = ps_shape_decode(shape_of(command.kind, version), &cursor, &command, err);
     }
     if (rc == PSD_OK && !ps_cursor_is_done(&cursor)) {
         rc = psd_error_set(err, PSD_PROTO, "%zu bytes are left", cursor.rest.size);

@@ -14,7 +14,7 @@
 #include "protocol/registry/registry.h"
 
 /* The newest; a kind keeps the version with which it came, so that a psd that knows no newer
- * kinds reads the others. */
+ * kinds reads the others. A table without `combine`, or that combines each, is of version 2. */
 #define PS_COMMAND_VERSION 4
 
 /* "node", … in the history; "?" when it is not a kind. */
@@ -28,7 +28,8 @@ const char *ps_command_event(ps_command_kind_t kind);
 PSD_MUST_CHECK bool ps_command_encode(const ps_command_t *self, ps_buffer_t *buffer);
 /* Reads all of the bytes. ps_registry_apply checks whether the command fits the
  * state. *ret_command is the caller's on PSD_OK (ps_command_done). Errors:
- * PSD_VERSION another version; PSD_PROTO, naming the field; PSD_NOMEM. */
+ * PSD_VERSION another version, or another one than the kind has; PSD_PROTO, naming the field;
+ * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_command_decode(ps_bytes_t bytes, ps_command_t *ret_command,
                                               psd_error_t *err);
 #endif

@@ -197,7 +197,8 @@ Test(registry_command, what_is_no_command_is_named)
 {
     assert_refused(0, 'x', PSD_PROTO, "it begins with other bytes");
     assert_refused(4, 1, PSD_VERSION, "version is 1; this psd knows 2");
-    assert_refused(6, 16, PSD_PROTO, "kind is 16");
+    assert_refused(6, 16, PSD_VERSION, "setting has version 2; this psd knows 3");
+    assert_refused(6, 99, PSD_PROTO, "kind is 99");
     assert_refused(7, 1, PSD_PROTO, "kind is 8, 1");
     assert_refused(48, 255, PSD_PROTO, "text is cut off");
     assert_refused(63 + 3, 255, PSD_PROTO, "changes is cut off");

@@ -126,7 +126,18 @@ Test(registry_setting, commands_have_the_version_of_their_kind)
 
         cr_assert(ps_command_encode(&written, &bytes));
         cr_assert_eq(bytes.data[4], version_of(kind), "%d", kind);
-        bytes.data[4] = version_of(kind) == 2 ? 3 : 2;
-        cr_assert_neq(ps_command_decode((ps_bytes_t){bytes.data, bytes.size}, &read, NULL), PSD_OK);
+        bytes.data[4] = version_of(kind) == 3 ? 4 : 3;
+        cr_assert_eq(ps_command_decode((ps_bytes_t){bytes.data, bytes.size}, &read, NULL),
+                     PSD_VERSION, "%d", kind);
     }
+}
+
+/* So that older members take it. */
+Test(registry_setting, a_table_that_combines_each_is_as_older_ones_write_it)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+    const ps_command_t written = {.kind = PS_COMMAND_TABLE, .table.spec.combine = PS_COMBINE_EACH};
+
+    cr_assert(ps_command_encode(&written, &bytes));
+    cr_assert_eq(bytes.data[4], 2);
 }
