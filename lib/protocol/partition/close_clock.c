@@ -62,9 +62,13 @@ static bool has_pushed(const group_t *group, uint32_t worker)
     return false;
 }
 
-/* The workers that did that clock: those that finished it here, and those that
- * pushed in it and were lost before they did. Not those that have rows here:
- * what a mean is must not depend on how rows are cut into partitions. */
+/* The workers that did that clock: those that finished it here in the life that
+ * they have now, and those whose pushes of it lie here. Not only those that have rows
+ * here: while no worker is lost in a clock, its divisor does not depend on how rows
+ * are cut into partitions. It may, for a worker that is lost before its marks of the
+ * clock are everywhere, or that joins again before the clock closes: it counts where
+ * it has a push, and elsewhere only where its mark came and its rank did not join
+ * again (docs/guarantees.md). */
 static uint32_t count_workers(const ps_gate_t *gate, const group_t *group)
 {
     uint32_t n = 0;

@@ -158,6 +158,25 @@ Test(shard_combine, a_mean_is_over_the_workers_of_the_clock)
     cr_assert_eq(pull(&bench, 0), 4);
 }
 
+/* As docs/guarantees.md says: here both have no push. */
+Test(shard_combine, in_a_mean_a_lost_worker_counts_until_it_joins_again)
+{
+    set_combine(PS_COMBINE_CLOCK_MEAN);
+    push_of(0, 0, 3 * WORKERS, PS_CHANGE_UPDATE);
+    mark_of(2, 1);
+    workers[2].state = PS_WORKER_LOST;
+    tell_job();
+    mark_all(1);
+    cr_assert_eq(pull(&bench, 0), 3);
+    push_of(0, 1, 3 * (WORKERS - 2), PS_CHANGE_UPDATE);
+    mark_of(1, 2);
+    workers[1].joins = 2;
+    workers[1].start = 2;
+    tell_job();
+    mark_all(2);
+    cr_assert_eq(pull(&bench, 0), 6);
+}
+
 Test(shard_combine, what_scales_rows_comes_before_the_sum)
 {
     set_combine(PS_COMBINE_CLOCK_SUM);
