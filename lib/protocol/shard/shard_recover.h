@@ -58,6 +58,9 @@ bool ps_shard_recover_is_strange(const ps_shard_t *self, const ps_record_t *reco
 uint32_t ps_shard_recover_n_partitions(const ps_shard_t *self, uint32_t table);
 /* True when the table was recovered. */
 bool ps_shard_recover_knows(const ps_shard_t *self, uint32_t table);
+/* True when the file on the disk of a table with a log needs no change for a TABLE: the
+ * core has the table with that `combine`, or will not take the event's word. */
+bool ps_shard_has_table(const ps_shard_t *self, const ps_event_t *event);
 /* The recovered tables; the caller frees the array. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_shard_recover_tables(const ps_shard_t *self, uint32_t **ret_tables,
                                                     size_t *ret_n, psd_error_t *err);

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "model/store/store_growth.h"
 #include "protocol/admission/admission.h"
+#include "protocol/shard/shard_recover.h"
 #include "protocol/shard/shard_state.h"
 
 void ps_shard_partition_destroy(ps_partition_t **self_p)
@@ -447,6 +448,15 @@ static void take_combine(ps_local_table_t *table, const ps_event_t *event)
     if (!is_older(table, event, 0)) {
         table->spec.combine = event->spec->combine;
     }
+}
+
+bool ps_shard_has_table(const ps_shard_t *self, const ps_event_t *event)
+{
+    const ps_local_table_t *table = ps_map_get(&self->step.tables, event->table);
+
+    return table != NULL &&
+           (is_older(table, event, 0) || table->spec.combine == event->spec->combine ||
+            ps_shard_check_aside(table, event->spec, NULL) != PSD_OK);
 }
 
 psd_status_t ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_error_t *err)

@@ -209,8 +209,7 @@ static void do_table(actor_t *self, ps_shard_call_t *call)
                         .lost_sessions = call->lost_sessions,
                         .restoring = call->restoring};
 
-    call->status =
-        ps_shard_journal_table(self->journal, self->core, call->table, &call->spec, self->err);
+    call->status = ps_shard_journal_table(self->journal, self->core, &event, self->err);
     if (call->status == PSD_OK) {
         call->status = step(self, &event);
     }

@@ -126,14 +126,14 @@ psd_status_t ps_shard_journal_settle(ps_journal_thread_t *thread, psd_error_t *e
 }
 
 psd_status_t ps_shard_journal_table(ps_journal_thread_t *thread, const ps_shard_t *core,
-                                    uint32_t table, const ps_table_spec_t *spec, psd_error_t *err)
+                                    const ps_event_t *event, psd_error_t *err)
 {
     psd_status_t rc = ps_shard_journal_settle(thread, err);
 
-    return rc != PSD_OK || thread == NULL || spec->ack != PS_ACK_DISK ||
-                   ps_shard_recover_knows(core, table)
+    return rc != PSD_OK || thread == NULL || event->spec->ack != PS_ACK_DISK ||
+                   ps_shard_has_table(core, event)
                ? rc
-               : ps_journal_thread_put_table(thread, table, spec, err);
+               : ps_journal_thread_put_table(thread, event->table, event->spec, err);
 }
 
 void ps_shard_journal_give(ps_journal_thread_t *thread, const ps_effect_t *effect)

@@ -41,12 +41,12 @@ PSD_MUST_CHECK psd_status_t ps_shard_journal_open(const ps_journal_args_t *args,
  * losses into account. thread NULL: there is none. Errors: those of
  * ps_journal_settle. */
 PSD_MUST_CHECK psd_status_t ps_shard_journal_settle(ps_journal_thread_t *thread, psd_error_t *err);
-/* Before a table goes to the core: writes a table with a log that the core
- * does not know to disk. thread NULL: there is none. Errors: those of
- * ps_journal_settle, which comes first, and ps_journal_put_table. */
+/* Before a TABLE goes to the core: writes a table with a log that the core
+ * does not know, or knows with another `combine`, to disk. thread NULL: there is none. Errors:
+ * those of ps_journal_settle, which comes first, and ps_journal_put_table. */
 PSD_MUST_CHECK psd_status_t ps_shard_journal_table(ps_journal_thread_t *thread,
-                                                   const ps_shard_t *core, uint32_t table,
-                                                   const ps_table_spec_t *spec, psd_error_t *err);
+                                                   const ps_shard_t *core, const ps_event_t *event,
+                                                   psd_error_t *err);
 /* A RECORD or PIECE joins the queue. */
 void ps_shard_journal_give(ps_journal_thread_t *thread, const ps_effect_t *effect);
 /* Its news, as an event that borrows from them. false: there is none. */

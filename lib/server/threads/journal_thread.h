@@ -50,8 +50,8 @@ int ps_journal_thread_fd(const ps_journal_thread_t *self);
 /* As ps_journal_settle, before the thread gets anything. Does not wait for
  * the thread. */
 PSD_MUST_CHECK psd_status_t ps_journal_thread_settle(ps_journal_thread_t *self, psd_error_t *err);
-/* A table with a log, before its first record. Does not wait for the thread.
- * Errors: those of ps_journal_put_table. */
+/* A table with a log, before its first record, and again when its spec changes. Does not
+ * wait for the thread. Errors: those of ps_journal_put_table. */
 PSD_MUST_CHECK psd_status_t ps_journal_thread_put_table(ps_journal_thread_t *self, uint32_t table,
                                                         const ps_table_spec_t *spec,
                                                         psd_error_t *err);

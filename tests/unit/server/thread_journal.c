@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A journal's thread that finds no memory: it says so, tries again where
- * nothing is lost by that, and the log has no gap in any case. */
+ * nothing is lost by that, and the log has no gap in any case. And the file of a
+ * table, which follows what the table combines. */
 #include <poll.h>
 #include <string.h>
 
-#include "server/threads/journal_thread.h"
+#include "base/alloc.h"
+#include "server/shards/shard_journal.h"
 #include "protocol/shard/shard_recover.h"
+#include "protocol/shard/shard_state.h"
 #include "support/check.h"
 #include "support/fail_alloc.h"
 #include "support/temp_dir.h"
@@ -55,7 +58,7 @@ static void close_kit(kit_t *self)
     ps_shard_destroy(&self->shard);
 }
 
-static bool put_table(kit_t *self)
+static ps_table_spec_t spec_of(ps_combine_t combine)
 {
     ps_table_spec_t spec;
 
@@ -65,6 +68,14 @@ static bool put_table(kit_t *self)
     spec.n_partitions = 1;
     spec.n_col_slices = 1;
     spec.ack = PS_ACK_DISK;
+    spec.combine = combine;
+    return spec;
+}
+
+static bool put_table(kit_t *self)
+{
+    const ps_table_spec_t spec = spec_of(PS_COMBINE_EACH);
+
     CHECK_OK(ps_journal_thread_put_table(self->thread, TABLE, &spec, self->err), self->err);
     return true;
 }
@@ -125,12 +136,53 @@ static bool lacks_memory(kit_t *self, size_t at, bool *ret_happened, bool *ret_i
     return true;
 }
 
+/* As the registry tells it, with the map of that epoch. */
+static bool tell_table(kit_t *self, ps_combine_t combine, uint64_t epoch)
+{
+    PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
+    const ps_table_spec_t spec = spec_of(combine);
+    const ps_route_t route = {.epoch = epoch, .incarnation = 9};
+    const ps_event_t event = {
+        .kind = PS_EVENT_TABLE, .table = TABLE, .spec = &spec, .routes = &route, .n_routes = 1};
+
+    CHECK_OK(ps_shard_journal_table(self->thread, self->shard, &event, self->err), self->err);
+    CHECK_OK(ps_shard_step(self->shard, &event, &outbox, self->err), self->err);
+    return true;
+}
+
+static bool restart(kit_t *self, ps_combine_t expected)
+{
+    const ps_local_table_t *table = NULL;
+
+    close_kit(self);
+    CHECK(open_kit(self));
+    table = ps_map_get(&self->shard->step.tables, TABLE);
+    CHECK(table != NULL && table->spec.combine == expected);
+    return true;
+}
+
+/* A start has what was set last; an older word of the map does not take it back. */
+static bool keeps_combine(kit_t *self)
+{
+    CHECK(temp_dir_make(&self->dir));
+    (void)snprintf(self->log, sizeof self->log, "%.3000s/log-0", self->dir.path);
+    CHECK(open_kit(self));
+    CHECK(tell_table(self, PS_COMBINE_EACH, 4) && restart(self, PS_COMBINE_EACH));
+    CHECK(tell_table(self, PS_COMBINE_EACH, 4) && tell_table(self, PS_COMBINE_CLOCK_SUM, 4));
+    CHECK(restart(self, PS_COMBINE_CLOCK_SUM));
+    CHECK(tell_table(self, PS_COMBINE_CLOCK_MEAN, 5) && tell_table(self, PS_COMBINE_EACH, 4));
+    CHECK(restart(self, PS_COMBINE_CLOCK_MEAN));
+    close_kit(self);
+    temp_dir_drop(&self->dir);
+    return true;
+}
+
 int main(void)
 {
     kit_t kit = {.err = psd_error_new()};
     bool happened = true;
     bool is_whole = false;
-    bool good = true;
+    bool good = keeps_combine(&kit);
     int n_whole = 0;
     int n_cut = 0;
 
