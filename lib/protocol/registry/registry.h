@@ -268,8 +268,6 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_cluster(const ps_registry_t *self, 
 PSD_MUST_CHECK psd_status_t ps_registry_plan_table(const ps_registry_t *self,
                                                    const ps_table_spec_t *spec, uint64_t unix_ms,
                                                    ps_command_t *ret_command, psd_error_t *err);
-/* Allows use of a table that was planned with `restoring`. Kind 0 when it is
- * allowed already. Errors: PSD_NO_TABLE. */
 /* Sets what becomes of a clock's pushes. Kind 0 when it is so already. Errors:
  * PSD_NO_TABLE; PSD_INVALID the updater does not take that; PSD_BUSY a job whose
  * workers run has the table open. */
@@ -282,6 +280,8 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_set(const ps_registry_t *self, cons
 PSD_MUST_CHECK psd_status_t ps_registry_plan_ack(const ps_registry_t *self, const char *name,
                                                  uint64_t unix_ms, ps_command_t *ret_command,
                                                  psd_error_t *err);
+/* Allows use of a table that was planned with `restoring`. Kind 0 when it is
+ * allowed already. Errors: PSD_NO_TABLE. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_restored(const ps_registry_t *self, uint32_t table,
                                                       uint64_t unix_ms, ps_command_t *ret_command,
                                                       psd_error_t *err);

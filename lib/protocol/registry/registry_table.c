@@ -303,7 +303,8 @@ psd_status_t ps_command_apply_restored(ps_registry_t *self, const ps_command_t *
 
 /* ---- set ---- */
 
-/* A job with a live worker has it open; its clock may have pushes. */
+/* A job with a live worker has it open; its clock may have pushes. Not looked at: a job that runs
+ * and has not opened it yet. */
 static psd_status_t check_idle(const ps_registry_t *self, const ps_table_t *table, psd_error_t *err)
 {
     for (size_t i = 0; i < ps_registry_n_jobs(self); i++) {

@@ -316,7 +316,9 @@ static psd_status_t check_set(const ps_control_t *self, const ps_table_t *table,
     return ps_plugins_bind(self->is.plugins, &spec, err);
 }
 
-/* A worker that joins is told after it, to each node; so no clock is closed in two ways. */
+/* A worker that joins after it is told after it, to each node; so none of its job's clocks is
+ * closed in two ways. One may be, where a job that runs already opens the table for the first
+ * time while the nodes hear of this one after the other. */
 static psd_status_t commit_set(ps_control_t *self, const ps_control_request_t *request, uint32_t id,
                                ps_combine_t combine, psd_error_t *err)
 {
