@@ -262,15 +262,17 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_cluster(const ps_registry_t *self, 
 /* Settles and checks the spec, gives the table its id and spreads copies of its
  * partitions over the shards of all nodes that are up and not draining; all are
  * in sync, because they are empty. Errors: PSD_TABLE_EXISTS; PSD_FEW_NODES
- * fewer than replicas; PSD_UNSUPPORTED more replicas than args.copies_max, or a
- * level that copies in memory cannot reach; PSD_INVALID the level wants more
+ * fewer than replicas; PSD_UNSUPPORTED more replicas than args.copies_max, a
+ * level that copies in memory cannot reach, or a table that does not combine each
+ * in a cluster of machine version 1; PSD_INVALID the level wants more
  * replicas. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_table(const ps_registry_t *self,
                                                    const ps_table_spec_t *spec, uint64_t unix_ms,
                                                    ps_command_t *ret_command, psd_error_t *err);
 /* Sets what becomes of a clock's pushes. Kind 0 when it is so already. Errors:
- * PSD_NO_TABLE; PSD_INVALID the updater does not take that; PSD_BUSY a job whose
- * workers run has the table open. */
+ * PSD_NO_TABLE; PSD_INVALID the updater does not take that; PSD_UNSUPPORTED the
+ * cluster is of machine version 1; PSD_BUSY a job whose workers run has the table
+ * open. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_set(const ps_registry_t *self, const char *name,
                                                  ps_combine_t combine, uint64_t unix_ms,
                                                  ps_command_t *ret_command, psd_error_t *err);

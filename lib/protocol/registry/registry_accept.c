@@ -47,6 +47,9 @@ static psd_status_t check(const ps_registry_t *self, const ps_accept_t *accept, 
     uint32_t n = 0;
     psd_status_t rc = ps_table_spec_check(accept->spec, err);
 
+    if (rc == PSD_OK) {
+        rc = ps_registry_check_combine(self, accept->spec->combine, err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }

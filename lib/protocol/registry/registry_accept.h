@@ -41,6 +41,7 @@ typedef struct ps_accept {
 /* The command TABLE. Partitions that nobody has whole are placed on nodes that are up,
  * empty, and the table lost rows. Errors: PSD_DAMAGED there are such partitions, and
  * not with_loss; PSD_TABLE_EXISTS the name or the number is another table's;
+ * PSD_UNSUPPORTED it does not combine each, in a cluster of machine version 1;
  * PSD_FEW_NODES, PSD_LIMIT, PSD_INVALID the spec, PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_accept(const ps_registry_t *self,
                                                     const ps_accept_t *accept, uint64_t unix_ms,

@@ -137,6 +137,11 @@ ps_command_t ps_registry_command(const ps_registry_t *self, ps_command_kind_t ki
 PSD_MUST_CHECK psd_status_t ps_registry_check_name(const char *name, const char *what,
                                                    psd_error_t *err);
 
+/* registry_table.c: a table may combine like that in a cluster of this machine version.
+ * Errors: PSD_UNSUPPORTED. */
+PSD_MUST_CHECK psd_status_t ps_registry_check_combine(const ps_registry_t *self,
+                                                      ps_combine_t combine, psd_error_t *err);
+
 /* registry_outcome.c: makes room for outcomes before the first one. Errors:
  * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_registry_hold_outcomes(ps_registry_t *self, psd_error_t *err);

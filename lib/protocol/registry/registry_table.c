@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands about tables, each planned, checked and applied: created, dropped,
  * restored, its loss acknowledged. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "protocol/registry/registry_journal.h"
 #include "protocol/registry/registry_place.h"
+
+#define COMBINE_SINCE 2 /* the machine version that has it */
 
 /* ---- created ---- */
 
@@ -17,6 +20,23 @@ static const char *levels_offered(const ps_registry_t *self)
         return self->args.copies_max == 1 ? "memory, disk" : "memory, replica, disk";
     }
     return self->args.copies_max == 1 ? "memory" : "memory, replica";
+}
+
+/* All members of the registry know what a table that combines like that means. */
+static bool takes_combine(const ps_registry_t *self, ps_combine_t combine)
+{
+    return combine == PS_COMBINE_EACH || self->cluster.sm_version >= COMBINE_SINCE;
+}
+
+psd_status_t ps_registry_check_combine(const ps_registry_t *self, ps_combine_t combine,
+                                       psd_error_t *err)
+{
+    return takes_combine(self, combine)
+               ? PSD_OK
+               : psd_error_set(err, PSD_UNSUPPORTED,
+                               "combine is %s; supported: each: the registry is of machine version "
+                               "%" PRIu32 ", as a node that has a part of it runs an older psd",
+                               ps_combine_name(combine), self->cluster.sm_version);
 }
 
 static psd_status_t check_offered(const ps_registry_t *self, const ps_table_spec_t *spec,
@@ -40,7 +60,7 @@ static psd_status_t check_offered(const ps_registry_t *self, const ps_table_spec
         return psd_error_set(err, PSD_UNSUPPORTED, "ack is %s; supported: %s",
                              ps_ack_name(spec->ack), levels_offered(self));
     }
-    return PSD_OK;
+    return ps_registry_check_combine(self, spec->combine, err);
 }
 
 static psd_status_t check_new_table(const ps_registry_t *self, const ps_table_spec_t *spec,
@@ -119,6 +139,10 @@ psd_status_t ps_command_check_table(const ps_registry_t *self, const ps_command_
     }
     if (table->copies == NULL) {
         return psd_error_set(err, PSD_DAMAGED, "table %s has no partitions", table->spec.name);
+    }
+    if (!takes_combine(self, table->spec.combine)) {
+        return psd_error_set(err, PSD_DAMAGED, "table %s combines before machine version %d",
+                             table->spec.name, COMBINE_SINCE);
     }
     return ps_registry_check_copies(self, command, err);
 }
@@ -348,6 +372,9 @@ psd_status_t ps_registry_plan_set(const ps_registry_t *self, const char *name, p
     spec.combine = combine;
     rc = ps_table_spec_check(&spec, err);
     if (rc == PSD_OK) {
+        rc = ps_registry_check_combine(self, combine, err);
+    }
+    if (rc == PSD_OK) {
         rc = check_idle(self, table, err);
     }
     if (rc != PSD_OK) {
@@ -364,7 +391,8 @@ psd_status_t ps_registry_plan_set(const ps_registry_t *self, const char *name, p
 psd_status_t ps_command_check_set(const ps_registry_t *self, const ps_command_t *command,
                                   psd_error_t *err)
 {
-    bool known = command->combine >= PS_COMBINE_EACH && command->combine <= PS_COMBINE_CLOCK_MEAN;
+    bool known = command->combine >= PS_COMBINE_EACH && command->combine <= PS_COMBINE_CLOCK_MEAN &&
+                 self->cluster.sm_version >= COMBINE_SINCE;
 
     return need_table(command, known && table_of(self, command) != NULL, "to set", err);
 }

@@ -2,6 +2,7 @@
 /* protocol/registry/registry.h: settings of the cluster, and the machine version that all
  * members of the registry know. */
 #include "protocol/registry/command_code.h"
+#include "protocol/registry/registry_accept.h"
 #include "support/registry_test.h"
 
 TestSuite(registry_setting, .init = make_registry, .fini = drop_registry);
@@ -106,6 +107,53 @@ Test(registry_setting, a_cluster_of_an_older_machine_has_none_until_it_is_raised
     cr_assert_eq(ps_registry_machine(registry), 2);
     set(PS_SETTING_REPAIR_AFTER, value);
     assert_nothing_to_do(ps_registry_plan_machine(registry, 2, 1, &command, err));
+}
+
+static psd_status_t plan_summed(const char *name)
+{
+    ps_table_spec_t spec = fixture_spec(name);
+
+    spec.combine = PS_COMBINE_CLOCK_SUM;
+    return ps_registry_plan_table(registry, &spec, 1, &command, err);
+}
+
+static psd_status_t accept_summed(const char *name)
+{
+    ps_table_spec_t spec = fixture_spec(name);
+    const ps_accept_t accept = {.table = 9, .spec = &spec, .with_loss = true};
+
+    ps_table_spec_settle(&spec, 1);
+    spec.combine = PS_COMBINE_CLOCK_SUM;
+    return ps_registry_plan_accept(registry, &accept, 1, &command, err);
+}
+
+/* Older members know no `combine`: they could not read the commands. */
+Test(registry_setting, nothing_is_added_up_before_all_members_know_that)
+{
+    const char *reason = "combine is clock-sum; supported: each: the registry is of machine "
+                         "version 1, as a node that has a part of it runs an older psd";
+    ps_command_t bad = {.kind = PS_COMMAND_SET, .combine = PS_COMBINE_CLOCK_SUM};
+
+    make_cluster();
+    start_node("n0", 7, 2);
+    bad.number = make_table("w", 1)->id;
+    registry->cluster.sm_version = 1;
+    assert_refused(ps_registry_plan_set(registry, "w", PS_COMBINE_CLOCK_SUM, 1, &command, err),
+                   PSD_UNSUPPORTED, reason);
+    assert_refused(plan_summed("v"), PSD_UNSUPPORTED, reason);
+    assert_refused(accept_summed("v"), PSD_UNSUPPORTED, reason);
+    cr_assert_eq(ps_registry_apply(registry, &bad, 1, err), PSD_DAMAGED);
+    psd_error_clear(err);
+    registry->cluster.sm_version = 2;
+    cr_assert_eq(plan_summed("v"), PSD_OK);
+    registry->cluster.sm_version = 1;
+    cr_assert_eq(ps_registry_apply(registry, &command, 1, err), PSD_DAMAGED);
+    cr_assert_not_null(strstr(psd_error_text(err), "combines before machine version 2"));
+    psd_error_clear(err);
+    registry->cluster.sm_version = 2;
+    cr_assert_eq(ps_registry_apply(registry, &command, 1, err), PSD_OK);
+    ps_command_done(&command);
+    do_planned(ps_registry_plan_set(registry, "w", PS_COMBINE_CLOCK_SUM, 1, &command, err));
 }
 
 static uint8_t version_of(int kind)
