@@ -163,6 +163,18 @@ static const char **copy_words(const ps_cli_t *cli)
     return argv;
 }
 
+/* A server inside of a process is no other process's. */
+static psd_status_t check_endpoint(const ps_cli_t *cli, psd_error_t *err)
+{
+    if (strncmp(cli->endpoint, "embed:", strlen("embed:")) != 0) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_USAGE,
+                         "the endpoint is embed:, a server inside of one process; workers need one "
+                         "that they share: unset PSD_ENDPOINT and give --servers 1, or name a psd "
+                         "with --endpoint");
+}
+
 /* With the psd that is there, or a private one. */
 static psd_status_t run_beside_psd(ps_cli_t *cli, ps_workers_args_t *args, ps_launch_t *launch,
                                    ps_workers_job_t *registered, psd_error_t *err)
@@ -210,6 +222,9 @@ psd_status_t ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
                                    : choose_job(cli, job, err);
 
     launch.argv = argv;
+    if (rc == PSD_OK) {
+        rc = check_endpoint(cli, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_run_launch_open(cli, &launch, err);
     }

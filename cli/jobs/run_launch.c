@@ -279,7 +279,15 @@ psd_status_t ps_run_batch_write(const ps_cli_t *cli, const ps_launch_t *launch, 
     if (!make_script(cli, launch, job, &text)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a script");
     }
-    file = fopen(path, "we");
+    if (ps_args_on(&cli->args, "dry-run")) {
+        ps_print(cli->out.out, "%.*s", (int)text.size, (const char *)text.data);
+        return PSD_OK;
+    }
+    file = fopen(path, ps_args_on(&cli->args, "yes") ? "we" : "wxe");
+    if (file == NULL && errno == EEXIST) {
+        return psd_error_set(err, PSD_USAGE, "--batch %s: the file exists; --yes replaces it",
+                             path);
+    }
     if (file != NULL) {
         ok = fwrite(text.data, 1, text.size, file) == text.size && fchmod(fileno(file), 0755) == 0;
         ok = fclose(file) == 0 && ok;

@@ -206,6 +206,8 @@ bad 5 clock inspect nobody
 bad 5 why nobody
 bad 2 run -n 2 --launcher ssh -- true
 bad 2 run -n 2 --servers many -- true
+PSCLI_ENDPOINT=embed: bad 2 run -n 2 -- true
+err_has 'workers need one that they share'
 bad 2 run -n 0 -- true
 bad 2 bench push --sizes big
 bad 2 bench pull --in-flight 0

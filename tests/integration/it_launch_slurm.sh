@@ -28,6 +28,11 @@ expect 0 run --endpoint tcp://127.0.0.1:1 --psd "$PSD_PROGRAM" --launcher slurm 
 cd "$OLDPWD" || exit 1
 grep -q -- ' --address 127.0.0.1 ' "$work/job.sh" || fail "the script has no --address"
 err_has "start it with: sbatch $work/job.sh"
+expect 2 run -n 4 --launcher slurm --batch "$work/job.sh" -- true
+err_has "job.sh: the file exists; --yes replaces it"
+expect 0 run -n 4 --launcher slurm --batch "$work/other.sh" --dry-run -- true
+out_has '^#SBATCH --ntasks=4$'
+[ ! -e "$work/other.sh" ] || fail "--dry-run writes a file"
 rc=0
 sbatch --wait "$work/job.sh" >"$work/out" 2>"$work/err" || rc=$?
 if [ "$rc" -ne 0 ] || ! cmp -s "$work/local.txt" "$work/batch.txt"; then
