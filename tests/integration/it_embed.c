@@ -30,7 +30,7 @@ static bool ends_with_server;
 
 /* LeakSanitizer asks this at exit(). What threads that still run have, or had before a
  * fork, looks lost to it. */
-int __lsan_is_turned_off(void);
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void)
 {
     return ends_with_server ? 1 : 0;
