@@ -38,7 +38,7 @@ static const char *const ALL_WORDS[] = {"ADD_CONNECTION", "REMOVE_CONNECTION",
 
 static ps_overlay_number_t *number_of(ps_overlay_conf_t *self, const number_row_t *row)
 {
-    return (ps_overlay_number_t *)((char *)self + row->offset);
+    return (ps_overlay_number_t *)(void *)((char *)self + row->offset);
 }
 
 void ps_overlay_conf_init(ps_overlay_conf_t *self)

@@ -292,7 +292,8 @@ uint64_t ps_config_number(const ps_config_t *self, ps_key_id_t id)
     const char *at = (const char *)self + key->offset;
 
     assert(is_number(key));
-    return key->kind == PS_KEY_KIND_BOOL ? (*(const bool *)at ? 1 : 0) : *(const uint64_t *)at;
+    return key->kind == PS_KEY_KIND_BOOL ? (*(const bool *)at ? 1 : 0)
+                                         : *(const uint64_t *)(const void *)at;
 }
 
 void ps_config_set_number(ps_config_t *self, ps_key_id_t id, uint64_t value)
