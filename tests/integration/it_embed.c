@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <locale.h>
 #include <malloc.h>
+#include <poll.h>
 #include <psd.h>
 #include <psd_server.h>
 #include <signal.h>
@@ -206,6 +207,18 @@ static bool goes_round(int round)
     return true;
 }
 
+/* A thread that was joined may be seen for a moment still; TSan has one of its own. */
+static bool threads_are_gone(int n_threads)
+{
+#ifdef __SANITIZE_THREAD__
+    n_threads++;
+#endif
+    for (int i = 0; i < WAIT_MS && count_in("/proc/self/task", "") > n_threads; i++) {
+        (void)poll(NULL, 0, 1);
+    }
+    return count_in("/proc/self/task", "") <= n_threads;
+}
+
 static bool comes_and_goes(void)
 {
     manners_t before;
@@ -217,7 +230,7 @@ static bool comes_and_goes(void)
     look(&before);
     for (int i = 1; i <= ROUNDS; i++) {
         CHECK(goes_round(i));
-        CHECK(count_in("/proc/self/task", "") == n_threads);
+        CHECK(threads_are_gone(n_threads));
         CHECK(count_in("/proc/self/fd", "") == n_files);
         if (i == WARM) {
             warm_kb = number_of("/proc/self/status", "RssAnon:", 10);
@@ -408,7 +421,7 @@ static bool clients_share_one(void)
     CHECK(use("embed:", 2));
     psd_close(&two);
     CHECK(count_in(temp.path, "psd-embed-") == 0);
-    CHECK(count_in("/proc/self/task", "") == n_threads);
+    CHECK(threads_are_gone(n_threads));
     CHECK(use("embed:", 1));
     return true;
 }
