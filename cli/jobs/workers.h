@@ -55,7 +55,7 @@ typedef struct ps_engine {
     ps_buffer_t text;          /* owned; its stderr before it is up */
     char tag[40];              /* of mpirun: that is not whole yet … */
     size_t tag_size;           /* … and its bytes; 0: none */
-    uint32_t tagged;           /* the rank of the output behind the last tag */
+    uint32_t tagged;           /* the rank that the last tag named */
 } ps_engine_t;
 
 typedef struct ps_workers_args {

@@ -135,7 +135,7 @@ static psd_status_t start_one(ps_workers_t *self, ps_engine_t *engine, psd_error
     engine->tries++;
     engine->first_ms = engine->first_ms == 0 ? ps_now_ms() : engine->first_ms;
     engine->text.size = 0;
-    /* The end of a launcher that has gone already is told by its output. */
+    /* If the launcher has ended, its output says so. */
     (void)!write(engine->in, settings.data, settings.size);
     return PSD_OK;
 }
@@ -262,7 +262,7 @@ static void note_silent_end(ps_workers_t *self, const ps_engine_t *engine, uint3
         ps_say(self->args->out, "worker %" PRIu32 ": %s ended without a report of it", rank,
                ps_launch_place(launch, rank));
     }
-    self->items[rank].told = !engine->up; /* why it did not start is told for all */
+    self->items[rank].told = !engine->up; /* one message says for all why it did not start */
     ps_workers_note_end(self, rank, exit_code != 0 ? exit_code : 128 + SIGKILL, 0);
 }
 

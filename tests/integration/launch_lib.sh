@@ -13,7 +13,7 @@ launch_pids=()
 launch_ns=()
 launch_links=()
 
-# ends_by_itself PID: whether it is gone, or a zombie.
+# is_gone PID: it has ended, or is a zombie.
 is_gone() {
     [ ! -e "/proc/$1" ] || grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null
 }

@@ -913,7 +913,7 @@ void ps_agent_take(ps_agent_t *self, ps_bytes_t bytes, uint64_t now_ms)
 
 /* ---- time ---- */
 
-/* What is still wanted is told again for so long after the list, and then is here. */
+/* The registry resends what is missing for at most TOLD_MS after its list; by then it is here. */
 static void see_jobs(ps_agent_t *self, uint64_t now_ms)
 {
     if (self->is_listed) {

@@ -3,7 +3,7 @@
  * ps_match - who sends to whom next, decided while a clock runs
  *
  * What     The policies `pairs` and `queue`: no plan is made before; each worker asks
- *          when its sum is ready, and is told a receiver: another worker, or the nodes.
+ *          when its sum is ready, and gets a receiver: another worker, or the nodes.
  *          Down the same way: each worker that has the new rows asks whom to pass them
  *          on to.
  * Pairs    Askers are gathered until `num` of them wait, or nobody else can come, and are

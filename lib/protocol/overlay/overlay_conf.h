@@ -12,7 +12,7 @@
  *              SET_SCHEDULE_NUM N         from 1; wins over the ratio
  *              SET_BANDWIDTH_EXPIRATION K 1 .. 1000000 clocks; default 5
  *          Words of later versions (SET_RECEIVING_LIMIT and its like) are checked and
- *          kept; docs/overlay.md says what they do.
+ *          kept; nothing uses them yet.
  * Owner    The caller; ps_overlay_conf_done.
  * Threads  Plain values.
  */
@@ -84,6 +84,6 @@ PSD_MUST_CHECK psd_status_t ps_overlay_conf_read(ps_overlay_conf_t *self, const 
  * decides; none: no. Sites may be empty. */
 bool ps_overlay_conf_allows(const ps_overlay_conf_t *self, uint32_t from, const char *from_site,
                             uint32_t to, const char *to_site);
-/* How many of so many live workers are scheduled at once: 1 .. n_workers. */
+/* How many workers are scheduled at once when n_workers are alive: 1 .. n_workers. */
 uint32_t ps_overlay_conf_batch(const ps_overlay_conf_t *self, uint32_t n_workers);
 #endif

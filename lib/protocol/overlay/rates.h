@@ -35,7 +35,7 @@ PSD_MUST_CHECK psd_status_t ps_rates_new(uint32_t n_ends, uint64_t expiry, ps_ra
                                          psd_error_t *err);
 void ps_rates_destroy(ps_rates_t **self_p);
 
-/* A transfer of so many bytes took so long, first to last byte; `clock`: that of the
+/* A transfer of `bytes` took `us` from its first to its last byte; `clock`: that of the
  * job. Less than PS_RATES_MEASURE_BYTES is ignored, and so is an end that is not there:
  * the report comes from elsewhere. */
 void ps_rates_measured(ps_rates_t *self, uint32_t from, uint32_t to, uint64_t bytes, uint64_t us,
