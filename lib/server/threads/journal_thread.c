@@ -85,6 +85,18 @@ static bool reserve(ps_journal_news_t *news, size_t n)
                    sizeof *news->positions);
 }
 
+/* The log's bytes. From the thread, this comes after a write only: until the first one
+ * the journal is the shard's, which settles it. */
+static uint64_t count_log(const ps_journal_thread_t *self)
+{
+    uint64_t bytes = ps_journal_log_bytes(self->journal);
+
+    if (self->counts != NULL) {
+        ps_count_set(self->counts->log_bytes, bytes);
+    }
+    return bytes;
+}
+
 /* Updates the state of the disk and reports what is flushed. Without memory
  * for the report it keeps it for later; that counts as trouble too. */
 static void tell(ps_journal_thread_t *self, bool is_flushed)
@@ -104,7 +116,7 @@ static void tell(ps_journal_thread_t *self, bool is_flushed)
         self->n_untold = 0;
     }
     self->news.flushed_bytes += is_flushed ? self->unflushed : 0;
-    self->news.log_bytes = ps_journal_log_bytes(self->journal);
+    self->news.log_bytes = count_log(self);
     self->news.snapshot_failed |= self->snapshot_failed;
     self->snapshot_failed = false;
     (void)snprintf(self->news.trouble, sizeof self->news.trouble, "%s",
@@ -144,7 +156,7 @@ static const char *trouble_name(psd_status_t rc)
 }
 
 /* Free space, for those who want to know. This may wait for the disk, as all that
- * this thread does. */
+ * this thread does. It leaves the journal alone, which may not be settled yet. */
 static void look_at_disk(ps_journal_thread_t *self)
 {
     uint64_t now_ms = ps_now_ms();
@@ -158,7 +170,6 @@ static void look_at_disk(ps_journal_thread_t *self)
         ps_count_set(self->counts->disk_free_bytes, (uint64_t)disk.f_bavail * disk.f_frsize);
         ps_count_set(self->counts->disk_bytes, (uint64_t)disk.f_blocks * disk.f_frsize);
     }
-    ps_count_set(self->counts->log_bytes, ps_journal_log_bytes(self->journal));
 }
 
 static bool is_look_due(const ps_journal_thread_t *self)
@@ -406,7 +417,10 @@ int ps_journal_thread_fd(const ps_journal_thread_t *self)
 
 psd_status_t ps_journal_thread_settle(ps_journal_thread_t *self, psd_error_t *err)
 {
-    return ps_journal_settle(self->journal, err);
+    psd_status_t rc = ps_journal_settle(self->journal, err);
+
+    (void)count_log(self);
+    return rc;
 }
 
 psd_status_t ps_journal_thread_put_table(ps_journal_thread_t *self, uint32_t table,
