@@ -480,6 +480,9 @@ static psd_status_t serve(run_t *self, psd_error_t *err)
     psd_status_t rc = make_loop(self, err);
 
     self->turn = ps_turns_enter(ps_server_turns(self->server), "control");
+    if (self->http != NULL) {
+        ps_http_enter(self->http, ps_server_turns(self->server));
+    }
     if (rc == PSD_OK && go_on(self) == 0) {
         (void)zloop_start(self->loop);
     }

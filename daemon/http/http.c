@@ -8,6 +8,8 @@
 #include <microhttpd.h>
 #include <netdb.h>
 #include <poll.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -36,6 +38,9 @@ struct ps_http {
     ps_http_args_t is;
     pthread_t thread;
     bool is_started;
+    sem_t has_begun; /* the thread runs, and tid is its own */
+    pid_t tid;
+    _Atomic(ps_turn_t *) turn; /* its place in the page of threads; NULL: none yet */
     int stop_fd;               /* an eventfd */
     int listen_fd;             /* owned by the server once that is there */
     struct MHD_Daemon *server; /* owned */
@@ -152,39 +157,30 @@ static void report(ps_http_t *self)
     ps_count_set(node->http_cut, self->conns.n_cut);
 }
 
-/* A place in the page of threads, once there is one. */
-static ps_turn_t *enter(const ps_http_t *self)
-{
-    ps_turns_t *turns = ps_metrics_turns(self->is.metrics);
-
-    return turns == NULL ? NULL : ps_turns_enter(turns, THREAD_NAME);
-}
-
 static void *run(void *arg)
 {
     ps_http_t *self = arg;
-    ps_turn_t *turn = NULL;
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(self->server, MHD_DAEMON_INFO_EPOLL_FD);
     struct pollfd waits[2] = {{.fd = self->stop_fd, .events = POLLIN},
                               {.fd = info->epoll_fd, .events = POLLIN}};
 
-    (void)ps_turns_enter(NULL, THREAD_NAME); /* the name; its place comes later */
-    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
+    (void)ps_turns_enter(NULL, THREAD_NAME); /* the name; ps_http_enter brings the place */
+    self->tid = (pid_t)syscall(SYS_gettid);
+    (void)setpriority(PRIO_PROCESS, (id_t)self->tid, NICE);
+    (void)sem_post(&self->has_begun);
     while ((waits[0].revents & POLLIN) == 0) {
         MHD_UNSIGNED_LONG_LONG left_ms = TURN_MS;
 
-        turn = turn == NULL ? enter(self) : turn;
-        ps_turn_waits(turn);
+        ps_turn_waits(atomic_load(&self->turn));
         if (MHD_get_timeout(self->server, &left_ms) != MHD_YES || left_ms > TURN_MS) {
             left_ms = TURN_MS;
         }
         (void)poll(waits, 2, (int)left_ms);
-        ps_turn_works(turn);
+        ps_turn_works(atomic_load(&self->turn));
         (void)MHD_run(self->server);
         ps_http_conns_tick(&self->conns, ps_now_ms());
         report(self);
     }
-    ps_turn_leave(&turn);
     return NULL;
 }
 
@@ -260,6 +256,8 @@ static psd_status_t serve(ps_http_t *self, psd_error_t *err)
         return refuse(self, "start a thread", code, err);
     }
     self->is_started = true;
+    while (sem_wait(&self->has_begun) != 0) { /* a signal */
+    }
     return PSD_OK;
 }
 
@@ -272,6 +270,7 @@ psd_status_t ps_http_start(const ps_http_args_t *args, ps_http_t **ret_http, psd
         return psd_error_set(err, PSD_NOMEM, "no memory for http.listen");
     }
     self->is = *args;
+    (void)sem_init(&self->has_begun, 0, 0); /* cannot fail: 0 is allowed */
     self->stop_fd = -1;
     self->listen_fd = -1;
     self->conns.head_ms = args->head_ms == 0 ? HEAD_MS : args->head_ms;
@@ -287,9 +286,15 @@ psd_status_t ps_http_start(const ps_http_args_t *args, ps_http_t **ret_http, psd
     return rc;
 }
 
+void ps_http_enter(ps_http_t *self, ps_turns_t *turns)
+{
+    atomic_store(&self->turn, ps_turns_add(turns, THREAD_NAME, self->tid));
+}
+
 void ps_http_stop(ps_http_t **self_p)
 {
     ps_http_t *self = *self_p;
+    ps_turn_t *turn = NULL;
     const uint64_t one = 1;
 
     if (self == NULL) {
@@ -298,6 +303,8 @@ void ps_http_stop(ps_http_t **self_p)
     if (self->is_started) {
         (void)!write(self->stop_fd, &one, sizeof one);
         (void)pthread_join(self->thread, NULL);
+        turn = atomic_load(&self->turn);
+        ps_turn_leave(&turn);
     }
     if (self->server != NULL) {
         MHD_stop_daemon(self->server);
@@ -308,6 +315,7 @@ void ps_http_stop(ps_http_t **self_p)
     if (self->listen_fd >= 0) {
         (void)close(self->listen_fd);
     }
+    (void)sem_destroy(&self->has_begun);
     ps_free(self);
     *self_p = NULL;
 }

@@ -36,6 +36,8 @@ typedef struct ps_http_args {
 /* Errors: PSD_IO naming the address and why it cannot be bound; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_http_start(const ps_http_args_t *args, ps_http_t **ret_http,
                                           psd_error_t *err);
+/* From now on its thread reports there that it turns. Not called twice. */
+void ps_http_enter(ps_http_t *self, ps_turns_t *turns);
 /* Closes its connections. Takes NULL, nulls *self_p. */
 void ps_http_stop(ps_http_t **self_p);
 /* "http://127.0.0.1:7173", with the port that was chosen. Borrowed. */

@@ -232,6 +232,11 @@ ps_turn_t *ps_turns_enter(ps_turns_t *self, const char *name)
     return self == NULL ? NULL : take_place(self, name, tid, false);
 }
 
+ps_turn_t *ps_turns_add(ps_turns_t *self, const char *name, pid_t tid)
+{
+    return take_place(self, name, tid, false);
+}
+
 ps_turn_t *ps_turns_add_probed(ps_turns_t *self, const char *name, pid_t tid)
 {
     char path[64];

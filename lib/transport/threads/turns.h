@@ -76,6 +76,8 @@ void ps_turns_listen(ps_turns_t *self, const char *endpoint);
  * its own, which is that of the process). self NULL: only the name. NULL: there
  * is no page, or no place in it. */
 ps_turn_t *ps_turns_enter(ps_turns_t *self, const char *name);
+/* A place for a thread that has that name, and writes there as soon as it is told of it. */
+ps_turn_t *ps_turns_add(ps_turns_t *self, const char *name, pid_t tid);
 /* A place for a thread that cannot write itself, under the name `name`, which
  * it also gets. */
 ps_turn_t *ps_turns_add_probed(ps_turns_t *self, const char *name, pid_t tid);
