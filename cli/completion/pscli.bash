@@ -20,7 +20,7 @@ _pscli() {
         esac
     done
     case $noun in
-    "") words=" cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help version" ;;
+    "") words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top bench explain completion help version" ;;
     cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore settings get set unset registry rebuild" ;;
     node) [ -z "$verb" ] && words=" list inspect drain remove promote demote" ;;
     table) [ -z "$verb" ] && words=" create list inspect drop ack set export import" ;;
@@ -34,6 +34,9 @@ _pscli() {
     clock) [ -z "$verb" ] && words=" list inspect" ;;
     why) rest=$verb; verb="" ;;
     run) rest=$verb; verb="" ;;
+    check) rest=$verb; verb="" ;;
+    wait) rest=$verb; verb="" ;;
+    top) rest=$verb; verb="" ;;
     bench) [ -z "$verb" ] && words=" push pull pushpull latency suite" ;;
     explain) rest=$verb; verb="" ;;
     completion) rest=$verb; verb="" ;;
@@ -303,9 +306,27 @@ _pscli() {
         flags+=" --man"
         case $previous in
         esac
-        words=" cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help version"
+        words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top bench explain completion help version"
         ;;
     "version")
+        ;;
+    "check")
+        flags+=" --warn --crit --format"
+        case $previous in
+    --format) words="text nagios prometheus"; value=1 ;;
+        esac
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(printf "%s\n" health lag clocks backup)
+        ;;
+    "wait")
+        flags+=" --for"
+        case $previous in
+        esac
+        ;;
+    "top")
+        flags+=" --every --once"
+        case $previous in
+        esac
         ;;
     "bench push")
         flags+=" --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration --in-place"

@@ -13,7 +13,7 @@ _pscli() {
     done
     flags=( --endpoint --context --output --timeout --wait --watch --yes --dry-run --quiet --verbose --big-as-text --no-color --help --version)
     case $noun in
-    '') words_=( cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help version) ;;
+    '') words_=( cluster node table checkpoint push pull plan data job worker clock why run check wait top bench explain completion help version) ;;
     cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore settings get set unset registry rebuild) ;;
     node) [[ -z $verb ]] && words_=( list inspect drain remove promote demote) ;;
     table) [[ -z $verb ]] && words_=( create list inspect drop ack set export import) ;;
@@ -27,6 +27,9 @@ _pscli() {
     clock) [[ -z $verb ]] && words_=( list inspect) ;;
     why) verb="" ;;
     run) verb="" ;;
+    check) verb="" ;;
+    wait) verb="" ;;
+    top) verb="" ;;
     bench) [[ -z $verb ]] && words_=( push pull pushpull latency suite) ;;
     explain) verb="" ;;
     completion) verb="" ;;
@@ -96,6 +99,9 @@ _pscli() {
     'completion') flags+=(); ask='printf "%s\n" bash zsh fish' ;;
     'help') flags+=( --man) ;;
     'version') flags+=() ;;
+    'check') flags+=( --warn --crit --format); ask='printf "%s\n" health lag clocks backup' ;;
+    'wait') flags+=( --for) ;;
+    'top') flags+=( --every --once) ;;
     'bench push') flags+=( --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration --in-place) ;;
     'bench pull') flags+=( --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration) ;;
     'bench pushpull') flags+=( --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration) ;;

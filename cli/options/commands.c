@@ -74,6 +74,9 @@ static const ps_noun_t NOUNS[] = {
     {"clock", "clock of each worker, and who waits for whom"},
     {"why", "why a job makes no progress"},
     {"run", "start the workers of a job"},
+    {"check", "verdicts for monitoring"},
+    {"wait", "wait until something is so"},
+    {"top", "the cluster at work: rates of tables and jobs"},
     {"bench", "measure pushes and pulls"},
     {"explain", "explain an error code"},
     {"completion", "shell completion"},
@@ -83,7 +86,7 @@ static const ps_noun_t NOUNS[] = {
 
 static const ps_cmd_t *const LISTS[] = {ps_cmds_cluster,    ps_cmds_unknown, ps_cmds_table,
                                         ps_cmds_checkpoint, ps_cmds_plan,    ps_cmds_data,
-                                        ps_cmds_tool,       ps_cmds_bench};
+                                        ps_cmds_tool,       ps_cmds_watch,   ps_cmds_bench};
 
 const ps_cmd_t *ps_cmd_at(size_t i)
 {

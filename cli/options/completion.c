@@ -25,7 +25,8 @@ static const char *asking(const ps_cmd_t *cmd)
                                           {"job", ASK_JOBS},
                                           {"node", ASK_NODES},
                                           {"code", ASK_CODES},
-                                          {"shell", "printf \"%s\\n\" bash zsh fish"}};
+                                          {"shell", "printf \"%s\\n\" bash zsh fish"},
+                                          {"check", "printf \"%s\\n\" health lag clocks backup"}};
 
     for (size_t i = 0; i < sizeof ASKS / sizeof ASKS[0]; i++) {
         if (cmd->complete != NULL && strcmp(cmd->complete, ASKS[i][0]) == 0) {

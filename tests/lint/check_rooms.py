@@ -61,6 +61,7 @@ SUB_FLOORS = {
         "run": 1, "machine": 1,
         "launch": 2,
         "bench": 3, "cluster": 3, "jobs": 3, "tables": 3,
+        "watch": 3,
         "options": 4,
     },
     "common": {"program": 0, "samples": 1, "job": 2},  # of the examples
@@ -89,6 +90,7 @@ FENCES = [
      {"linalg", "train", "examples"}),
     (r"yaml\.h", {"daemon"}),
     (r"microhttpd\.h", {"daemon"}),
+    (r"curses\.h", {"cli"}),
     (r"systemd/.*", {"daemon"}),
     (r"psd(_\w+)?\.h", {"examples"}),  # as an installed library's
 ]

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands of those who look after a cluster. */
+#include "cli/options/commands.h"
+
+#include "cli/watch/watch.h"
+
+static const char *const CHECK_FORMATS[] = {"text", "nagios", "prometheus", NULL};
+
+static const ps_example_t CHECK_EXAMPLES[] = {
+    {"pscli check", "is all well? exit code 0 or 1"},
+    {"pscli check --format nagios", "a plug-in of Nagios, Icinga or Zabbix: exit code 0 to 3"},
+    {"pscli check --format prometheus > /var/lib/node_exporter/psd.prom", "from a timer"},
+    {"pscli check backup --warn 2h --crit 1d -o json", "the age of the newest checkpoint"},
+    {NULL, NULL}};
+static const ps_opt_t CHECK_OPTIONS[] = {
+    {.name = "warn",
+     .kind = PS_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1,
+     .max = 2147483647,
+     .help = "a warning from here on; of lag 1s, clocks 60s, backup 24h"},
+    {.name = "crit",
+     .kind = PS_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1,
+     .max = 2147483647,
+     .help = "critical from here on; of lag 10s, clocks 300s, backup 48h"},
+    {.name = "format",
+     .kind = PS_OPT_CHOICE,
+     .value = "FORMAT",
+     .words = CHECK_FORMATS,
+     .fallback = "text",
+     .help = "text (as --output says), a line for nagios, or a file for prometheus"},
+    {.name = NULL}};
+
+static const ps_example_t WAIT_EXAMPLES[] = {
+    {"pscli wait cluster --for healthy --timeout 60s", "after a start"},
+    {"pscli wait job/demo --for clock=100 --timeout 1h", "every worker has finished 100 clocks"},
+    {"pscli wait job/demo --for over --timeout 12h && pscli table export w --to w.npy",
+     "then go on"},
+    {"pscli wait table/w --for copies", "until every partition has all copies in sync"},
+    {"pscli wait node/b --for up", "until node \"b\" is back"},
+    {NULL, NULL}};
+static const ps_opt_t WAIT_OPTIONS[] = {
+    {.name = "for",
+     .kind = PS_OPT_TEXT,
+     .value = "CONDITION",
+     .help = "of cluster: healthy, nodes=N; of a node: up, down, gone, empty; of a table: there, "
+             "gone, copies; of a job: running, finished, stopped, lost, over (not running), "
+             "clock=N. Required"},
+    {.name = NULL}};
+
+static const ps_example_t TOP_EXAMPLES[] = {
+    {"pscli top", "nodes, tables and jobs with their rates; q quits"},
+    {"pscli top --every 5s", "a look every five seconds"},
+    {"pscli top --once -o json | jq '.tables[] | {name, pushes_s}'", "for a script"},
+    {NULL, NULL}};
+static const ps_opt_t TOP_OPTIONS[] = {
+    {.name = "every",
+     .kind = PS_OPT_DURATION,
+     .value = "DURATION",
+     .min = 100,
+     .max = 3600000,
+     .fallback = "1s",
+     .help = "time between two looks, which rates are made from"},
+    {.name = "once", .help = "show it once, as text; so where stdin or stdout is no terminal"},
+    {.name = NULL}};
+
+const ps_cmd_t ps_cmds_watch[] = {
+    {.noun = "check",
+     .arguments = "[WHAT]",
+     .max_args = 1,
+     .complete = "check",
+     .summary = "verdicts for monitoring",
+     .details =
+         "WHAT is health (problems that \"cluster status\" names; a warning for its warnings), "
+         "lag (the copy that is furthest from its primary), clocks (the worker that waits "
+         "longest), or backup (the newest whole checkpoint); without it all but backup. Exit code "
+         "1 when one is not ok. With --format nagios: 0 ok, 1 warning, 2 critical, 3 unknown, also "
+         "where no psd answers.",
+     .examples = CHECK_EXAMPLES,
+     .options = CHECK_OPTIONS,
+     .flags = PS_CMD_WATCH,
+     .run = ps_cmd_check},
+    {.noun = "wait",
+     .arguments = "TARGET",
+     .min_args = 1,
+     .max_args = 1,
+     .summary = "wait until something is so",
+     .details = "TARGET is cluster, node/NAME, table/NAME or job/NAME. What is not there yet is "
+                "waited for. --timeout bounds the whole wait; after it the exit code is 7, and "
+                "the message says what is so then.",
+     .examples = WAIT_EXAMPLES,
+     .options = WAIT_OPTIONS,
+     .run = ps_cmd_wait},
+    {.noun = "top",
+     .arguments = "",
+     .summary = "the cluster at work: rates of tables and jobs",
+     .details = "What is not well is red and comes first, then what is busiest. A cluster that "
+                "does not answer is asked on, and the last line says so.",
+     .examples = TOP_EXAMPLES,
+     .options = TOP_OPTIONS,
+     .run = ps_cmd_top},
+    {.noun = NULL}};

@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What those use who look after a cluster: check with its formats and exit codes,
+# wait that outlasts a psd that is not there, top in terminals of two sizes.
+# shellcheck source-path=SCRIPTDIR source=cli_lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
+unset TMUX COLUMNS
+long=100s
+
+# ---- check ----
+cli_start
+node=$(hostname)
+expect 0 check
+out_has '^health +ok +healthy, 1 nodes, 0 tables$'
+out_has '^lag +ok +there is no table$'
+out_has '^clocks +ok +no job runs$'
+expect 0 table create w --rows 100 --type i64
+expect 0 check -o json
+python3 -m json.tool <"$work/out" >"$work/parsed" || fail "check -o json does not parse"
+out_has '"status":"ok","checks":\[\{"check":"health"'
+expect 0 check --format nagios
+out_has '^PSD OK - health: healthy, 1 nodes, 1 tables \| health=0;1;1;0 lag=0s;1;10;0 clocks=0s;60;300;0$'
+expect 0 check --format prometheus
+promtool check metrics <"$work/out" >"$work/promtool" 2>&1 || {
+    fail "promtool does not take it"
+    cat "$work/promtool"
+}
+expect 1 check backup
+out_has '^backup +critical +there is no whole checkpoint$'
+expect 0 checkpoint create first
+expect 0 check backup
+expect 1 check backup --warn 1ms --crit 1h
+out_has '^backup +warning +the newest checkpoint, first, is '
+expect 2 check --format prometheus-text
+expect 1 check backup --warn 1ms --crit 1h --format nagios
+out_has '^PSD WARNING - backup: '
+expect 2 check backup --warn 1ms --crit 1ms --format nagios
+out_has '^PSD CRITICAL - backup: '
+expect 2 check lag --warn 3s --crit 2s
+err_has 'warn 3 s must not be above --crit 2 s'
+expect 2 check --warn 3s
+err_has 'need the name of one check'
+expect 2 check health --warn 3s
+err_has 'has no threshold'
+expect 2 check heath
+err_has 'unknown check "heath"; allowed: health, lag, clocks, backup'
+kill -STOP "$psd_pid"
+expect 3 check --format nagios --timeout 300ms
+out_has '^PSD UNKNOWN - health: .*no answer'
+expect 3 check --timeout 300ms
+kill -CONT "$psd_pid"
+
+# ---- wait ----
+expect 0 wait cluster --for healthy --timeout $long
+expect 0 wait cluster --for nodes=1 --timeout $long
+expect 0 wait node/"$node" --for up --timeout $long
+expect 0 wait table/w --for copies --timeout $long
+"$PSCLI_PROGRAM" wait table/late --for there --timeout $long 2>"$work/late" &
+late=$!
+expect 0 table create late --rows 10
+wait $late || {
+    fail "wait table/late --for there: $?"
+    cat "$work/late"
+}
+expect 0 table drop late --yes
+expect 0 wait table/late --for gone --timeout $long
+expect 7 wait table/late --for there --timeout 200ms
+err_has 'table/late is not there after 0.2 s: table late is not there'
+expect 7 wait job/none --for clock=3 --timeout 200ms
+err_has 'job/none is not clock=3 after 0.2 s: there is no job none'
+expect 7 wait cluster --for nodes=2 --timeout 200ms
+err_has '1 nodes are up'
+expect 2 wait w --for there
+err_has 'TARGET is "w"; allowed: cluster, node/NAME, table/NAME, job/NAME'
+expect 2 wait table/w --for
+expect 2 wait table/w
+err_has '--for is required; allowed of a table: there gone copies'
+for wrong in clock clock= clock=x over=1 clocks=3 ''; do
+    expect 2 wait job/j --for "$wrong"
+done
+expect 0 table drop w --yes # its rows would be lost, and the cluster not healthy
+kill "$psd_pid"
+wait "$psd_pid"
+psd_pid=
+rm -f "$work/data/endpoints.json"
+# Over a socket whose name stays: psd chooses other ports.
+"$PSCLI_PROGRAM" --endpoint "ipc://$work/data/psd.ipc" wait cluster --for healthy \
+    --timeout $long 2>"$work/healthy" &
+healthy=$!
+cli_start
+wait $healthy || {
+    fail "wait cluster --for healthy across a start: $?"
+    cat "$work/healthy"
+}
+
+# ---- top ----
+expect 0 table create w --rows 100
+expect 0 top --once --every 100ms
+out_has "^$node +up +"
+out_has '^w +0 '
+expect 0 top --every 100ms -o json
+python3 -m json.tool <"$work/out" >"$work/parsed" || fail "top -o json does not parse"
+out_has '"name":"w","rows_present":'
+expect 2 top --once -o csv
+err_has 'allowed: table, wide, json, jsonl'
+
+screen() {
+    tmux -S "$work/tmux" capture-pane -p
+}
+screen_has() {
+    screen | grep -Eq -- "$1"
+}
+at_size() {
+    local widest
+    tmux -S "$work/tmux" -f /dev/null new-session -d -x "$1" -y "$2" \
+        "'$PSCLI_PROGRAM' top --every 100ms --endpoint $PSCLI_ENDPOINT 2>'$work/top.err'"
+    wait_for screen_has "^$node +up" || {
+        fail "top at $1 x $2 does not show the node"
+        screen
+        cat "$work/top.err"
+    }
+    screen_has '^TABLE +PUSH/S' || fail "top at $1 x $2 shows no tables"
+    [ "$(screen | grep -c NODE)" -eq 1 ] || fail "top at $1 x $2: lines wrap"
+    widest=$(screen | wc -L)
+    [ "$widest" -le "$1" ] || fail "top at $1 x $2: a line of $widest"
+    tmux -S "$work/tmux" send-keys j
+    wait_for screen_has '^JOB +STATE' || fail "top shows no jobs after j"
+    tmux -S "$work/tmux" send-keys q
+    n_checked=$((n_checked + 3))
+    wait_for not_there || fail "top does not end at q"
+}
+not_there() {
+    ! tmux -S "$work/tmux" has-session 2>/dev/null
+}
+at_size 80 24
+at_size 200 50
+cli_finish
