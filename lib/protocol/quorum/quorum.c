@@ -337,6 +337,22 @@ uint64_t ps_quorum_members_committed(const ps_quorum_t *self, ps_quorum_members_
     return self->raft.configuration_committed_index;
 }
 
+void ps_quorum_members_sure(const ps_quorum_t *self, ps_quorum_members_t *ret_members)
+{
+    ps_quorum_members_t committed;
+
+    (void)ps_quorum_members(self, ret_members);
+    (void)ps_quorum_members_committed(self, &committed);
+    for (uint32_t i = 0; ps_quorum_is_changing(self) && i < ret_members->n; i++) {
+        ps_quorum_member_t *member = &ret_members->at[i];
+        const ps_quorum_member_t *before = ps_quorum_members_find(&committed, member->id);
+
+        if (before == NULL || before->role != PS_QUORUM_VOTER) {
+            member->role = PS_QUORUM_STANDBY;
+        }
+    }
+}
+
 bool ps_quorum_is_changing(const ps_quorum_t *self)
 {
     return self->raft.configuration_uncommitted_index != 0;

@@ -187,6 +187,9 @@ const ps_quorum_entry_t *ps_quorum_entry(const ps_quorum_t *self, uint64_t index
 uint64_t ps_quorum_members(const ps_quorum_t *self, ps_quorum_members_t *ret_members);
 /* The newest members that are committed. */
 uint64_t ps_quorum_members_committed(const ps_quorum_t *self, ps_quorum_members_t *ret_members);
+/* The newest members as others may be told of them: one whose promotion is not committed
+ * is a stand-by, for its vote is lost if the leader is. */
+void ps_quorum_members_sure(const ps_quorum_t *self, ps_quorum_members_t *ret_members);
 /* A change of members is not committed yet. */
 bool ps_quorum_is_changing(const ps_quorum_t *self);
 

@@ -360,7 +360,7 @@ void ps_quorum_thread_look(ps_quorum_thread_t *self, ps_quorum_view_t *ret_view)
                                    .installs = self->installs && !self->installed,
                                    .n_refused = ps_guard_n_refused(self->guard),
                                    .status = self->status};
-    (void)ps_quorum_members(self->quorum, &ret_view->members);
+    ps_quorum_members_sure(self->quorum, &ret_view->members);
     memcpy(ret_view->text, self->text, sizeof ret_view->text);
     memcpy(ret_view->stranger.node, self->stranger.node.name, sizeof ret_view->stranger.node);
     memcpy(ret_view->endpoint, self->stranger.node.control, sizeof ret_view->endpoint);

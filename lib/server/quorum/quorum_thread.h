@@ -84,7 +84,7 @@ typedef struct ps_quorum_view {
     uint64_t leader; /* member; 0: unknown */
     uint64_t committed;
     uint64_t last;
-    ps_quorum_members_t members;
+    ps_quorum_members_t members;        /* as ps_quorum_members_sure */
     bool is_changing;                   /* … of which the last change is not committed yet */
     uint64_t member;                    /* this one */
     ps_quorum_member_t stranger;        /* id 0: none. A member that nobody has added yet … */

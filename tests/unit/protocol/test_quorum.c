@@ -274,7 +274,13 @@ Test(quorum, a_fourth_joins_by_a_database_and_votes_then)
     pass_until(now + 300);
     cr_assert(has_word(3, peers[3].committed, "second"));
     cr_assert_eq(change(lead, PS_QUORUM_PROMOTE, 4, NULL), PSD_OK);
+    (void)ps_quorum_members(peers[lead].quorum, &members);
+    cr_assert_eq(ps_quorum_members_voters(&members), 4);
+    ps_quorum_members_sure(peers[lead].quorum, &members); /* it may die before others know */
+    cr_assert_eq(ps_quorum_members_voters(&members), 3);
     pass_until(now + 300);
+    ps_quorum_members_sure(peers[lead].quorum, &members);
+    cr_assert_eq(ps_quorum_members_voters(&members), 4);
     cr_assert_eq(ps_quorum_members_committed(peers[3].quorum, &members), peers[3].committed);
     cr_assert_eq(ps_quorum_members_voters(&members), 4);
 }
