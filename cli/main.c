@@ -79,6 +79,10 @@ static psd_status_t start(ps_cli_t *self, int argc, char *const *argv, psd_error
     (void)ps_format_parse(ps_args_text(&self->args, "output"), &self->out.format);
     self->out.quiet = ps_args_on(&self->args, "quiet");
     self->out.verbose = ps_args_on(&self->args, "verbose");
+    self->out.no_headers = ps_args_on(&self->args, "no-headers");
+    self->out.columns = ps_args_text(&self->args, "columns");
+    self->out.sort = ps_args_text(&self->args, "sort");
+    self->out.wrong = self->wrong;
     self->out.big_as_text = ps_args_on(&self->args, "big-as-text");
     self->out.color = isatty(STDOUT_FILENO) && !ps_args_on(&self->args, "no-color") &&
                       (no_color == NULL || no_color[0] == '\0');

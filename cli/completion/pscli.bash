@@ -6,7 +6,7 @@ _pscli() {
     local noun="" verb="" rest="" words="" value=""
     current=${COMP_WORDS[COMP_CWORD]}
     previous=${COMP_WORDS[COMP_CWORD - 1]}
-    flags=" --endpoint --context --output --timeout --wait --watch --yes --dry-run --quiet --verbose --big-as-text --no-color --help --version"
+    flags=" --endpoint --context --output --columns --sort --no-headers --timeout --wait --watch --yes --dry-run --quiet --verbose --big-as-text --no-color --help --version"
     for ((i = 1; i < COMP_CWORD; i++)); do
         word=${COMP_WORDS[i]}
         case $word in

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_cell.h"
+#include "cli/output/shape.h"
 
 static const char *const NAMES[] = {"table", "wide", "json", "jsonl", "csv", "tsv", "name"};
 
@@ -65,6 +66,11 @@ void ps_say(const ps_out_t *self, const char *format, ...)
     (void)putc('\n', self->err);
 }
 
+static void unref(json_t **value_p)
+{
+    json_decref(*value_p);
+}
+
 static void write_csv_row(const ps_out_t *self, const json_t *item, const ps_column_t *columns)
 {
     for (size_t i = 0; columns[i].title != NULL; i++) {
@@ -78,14 +84,14 @@ static void write_csv_row(const ps_out_t *self, const json_t *item, const ps_col
 
 static void write_csv_header(const ps_out_t *self, const ps_column_t *columns)
 {
-    for (size_t i = 0; columns[i].title != NULL; i++) {
+    for (size_t i = 0; !self->no_headers && columns[i].title != NULL; i++) {
         ps_print(self->out, "%s%.*s",
                  i == 0                          ? ""
                  : self->format == PS_FORMAT_CSV ? ","
                                                  : "\t",
                  (int)strcspn(columns[i].path, "|"), columns[i].path);
     }
-    (void)putc('\n', self->out);
+    (void)fputs(self->no_headers ? "" : "\n", self->out);
 }
 
 static void write_item(const ps_out_t *self, const json_t *item, const ps_column_t *columns)
@@ -101,25 +107,49 @@ static void write_item(const ps_out_t *self, const json_t *item, const ps_column
     }
 }
 
+/* The whole document, with the list in its order. */
+static void write_document(const ps_out_t *self, const json_t *doc, const char *key, json_t *items)
+{
+    PSD_AUTO(unref) json_t *copy = json_copy((json_t *)(uintptr_t)doc); /* only its first level */
+
+    if (copy != NULL && (items == NULL || json_object_set(copy, key, items) == 0)) {
+        ps_json_write_doc(self->out, copy, self->big_as_text);
+        (void)putc('\n', self->out);
+    }
+}
+
+static void write_items(const ps_out_t *self, const json_t *items, const ps_column_t *columns)
+{
+    ps_column_t shown[PS_SHAPE_COLUMNS_MAX + 1];
+
+    if (!ps_shape_columns(self, columns, shown)) {
+        return;
+    }
+    if (self->format == PS_FORMAT_TABLE || self->format == PS_FORMAT_WIDE) {
+        ps_out_table(self, items, shown);
+        return;
+    }
+    if (ps_format_is_csv(self->format)) {
+        write_csv_header(self, shown);
+    }
+    for (size_t i = 0; i < json_array_size(items); i++) {
+        write_item(self, json_array_get(items, i), shown);
+    }
+}
+
 void ps_out_list(const ps_out_t *self, const json_t *doc, const char *key,
                  const ps_column_t *columns)
 {
     const json_t *items = json_object_get(doc, key);
+    PSD_AUTO(unref) json_t *sorted = ps_shape_sort(self, items, columns);
 
+    if (sorted == NULL) {
+        return;
+    }
     if (self->format == PS_FORMAT_JSON) {
-        ps_json_write_doc(self->out, doc, self->big_as_text);
-        (void)putc('\n', self->out);
-        return;
-    }
-    if (self->format == PS_FORMAT_TABLE || self->format == PS_FORMAT_WIDE) {
-        ps_out_table(self, items, columns);
-        return;
-    }
-    if (ps_format_is_csv(self->format)) {
-        write_csv_header(self, columns);
-    }
-    for (size_t i = 0; i < json_array_size(items); i++) {
-        write_item(self, json_array_get(items, i), columns);
+        write_document(self, doc, key, items == NULL ? NULL : sorted);
+    } else {
+        write_items(self, sorted, columns);
     }
 }
 
@@ -219,6 +249,9 @@ psd_status_t ps_out_finish(const ps_out_t *self, psd_error_t *err)
 {
     if (fflush(self->out) != 0 || ferror(self->out)) {
         return psd_error_set(err, PSD_IO, "stdout cannot be written: %s", strerror(errno));
+    }
+    if (self->wrong != NULL && self->wrong[0] != '\0') {
+        return psd_error_set(err, PSD_USAGE, "%s", self->wrong);
     }
     return PSD_OK;
 }

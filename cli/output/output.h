@@ -37,14 +37,21 @@ typedef enum ps_format {
     PS_FORMAT_NAME
 } ps_format_t;
 
+#define PS_OUT_WRONG_SIZE 500
+
 typedef struct ps_out {
-    FILE *out;          /* data */
-    FILE *err;          /* words */
-    ps_format_t format; /* of data and errors */
-    bool quiet;         /* no words but errors */
-    bool verbose;       /* all details, where a line would do */
-    bool big_as_text;   /* JSON integers beyond 2^53 are strings */
-    bool color;         /* escapes may be used on out */
+    FILE *out;           /* data */
+    FILE *err;           /* words */
+    ps_format_t format;  /* of data and errors */
+    bool quiet;          /* no words but errors */
+    bool verbose;        /* all details, where a line would do */
+    bool big_as_text;    /* JSON integers beyond 2^53 are strings */
+    bool color;          /* escapes may be used on out */
+    bool no_headers;     /* tables, csv and tsv without their first line */
+    const char *columns; /* of lists, with commas between them; NULL: those of the format */
+    const char *sort;    /* the column that lists are sorted by, "-" before it: the greatest
+                            first; NULL: as they come */
+    char *wrong;         /* PS_OUT_WRONG_SIZE bytes, for ps_out_finish; NULL: nothing can be */
 } ps_out_t;
 
 typedef enum ps_unit {
@@ -96,6 +103,6 @@ void ps_out_lines(const ps_out_t *self, const json_t *object, const ps_column_t 
 /* An error, in the format asked for. details (may be NULL) is borrowed. */
 void ps_out_error(const ps_out_t *self, psd_status_t status, const char *message,
                   const json_t *details);
-/* Errors: PSD_IO when data could not be written. */
+/* Errors: PSD_IO when data could not be written; PSD_USAGE for a column that is not there. */
 PSD_MUST_CHECK psd_status_t ps_out_finish(const ps_out_t *self, psd_error_t *err);
 #endif

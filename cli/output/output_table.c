@@ -49,6 +49,16 @@ static size_t pick_columns(const ps_out_t *self, const ps_column_t *columns,
     return n;
 }
 
+static void write_titles(const ps_out_t *self, const ps_column_t *const *columns, size_t n_columns,
+                         const size_t *widths)
+{
+    (void)fputs(self->color ? BOLD : "", self->out);
+    for (size_t c = 0; c < n_columns; c++) {
+        write_padded(self->out, columns[c]->title, widths[c], c + 1 == n_columns);
+    }
+    (void)fputs(self->color ? PLAIN "\n" : "\n", self->out);
+}
+
 static void write_rows(const ps_out_t *self, const ps_column_t *const *columns, size_t n_columns,
                        char *const *cells, size_t n_items)
 {
@@ -56,17 +66,16 @@ static void write_rows(const ps_out_t *self, const ps_column_t *const *columns, 
 
     for (size_t c = 0; c < n_columns; c++) {
         widths[c] = strlen(columns[c]->title);
+        widths[c] = self->no_headers ? 1 : widths[c];
         for (size_t i = 0; i < n_items; i++) {
             size_t width = ps_cell_width(cell_or_dash(cells[i * n_columns + c]));
 
             widths[c] = width > widths[c] ? width : widths[c];
         }
     }
-    (void)fputs(self->color ? BOLD : "", self->out);
-    for (size_t c = 0; c < n_columns; c++) {
-        write_padded(self->out, columns[c]->title, widths[c], c + 1 == n_columns);
+    if (!self->no_headers) {
+        write_titles(self, columns, n_columns, widths);
     }
-    (void)fputs(self->color ? PLAIN "\n" : "\n", self->out);
     for (size_t i = 0; i < n_items; i++) {
         for (size_t c = 0; c < n_columns; c++) {
             write_padded(self->out, cell_or_dash(cells[i * n_columns + c]), widths[c],

@@ -37,10 +37,11 @@ typedef struct ps_cli {
     const char *endpoint; /* borrowed from args, or nearest */
     char nearest[PS_ENDPOINT_MAX + 1];
     uint32_t timeout_ms;
-    psd_client_t *client;      /* owned; NULL until it is needed */
-    json_t *details;           /* owned; of the last refusal, or NULL */
-    char job[PS_CLI_JOB_SIZE]; /* that `why` has chosen, for --watch; or "" */
-    int exit_code;             /* instead of the status's own; 0: none. `run` */
+    psd_client_t *client;          /* owned; NULL until it is needed */
+    json_t *details;               /* owned; of the last refusal, or NULL */
+    char job[PS_CLI_JOB_SIZE];     /* that `why` has chosen, for --watch; or "" */
+    char wrong[PS_OUT_WRONG_SIZE]; /* of out */
+    int exit_code;                 /* instead of the status's own; 0: none. `run` */
 } ps_cli_t;
 
 void ps_cli_done(ps_cli_t *self);

@@ -213,3 +213,72 @@ Test(output, control_bytes_do_not_reach_a_table)
     free(text);
     json_decref(doc);
 }
+
+static void check_shape(ps_format_t format, const char *columns, const char *sort, bool no_headers,
+                        const char *want)
+{
+    json_t *doc = json_loads(DOC, 0, NULL);
+    capture_t capture;
+
+    cr_assert_not_null(doc);
+    start(&capture, format);
+    capture.is.columns = columns;
+    capture.is.sort = sort;
+    capture.is.no_headers = no_headers;
+    ps_out_list(&capture.is, doc, "items", COLUMNS);
+    stop(&capture, want, "");
+    json_decref(doc);
+}
+
+Test(output, columns_are_chosen_and_items_sorted)
+{
+    check_shape(PS_FORMAT_TABLE, "workers,NAME", NULL, false,
+                "WORKERS  NAME\n"
+                "3        a\n"
+                "7        \xC3\xA4\n");
+    check_shape(PS_FORMAT_TABLE, "NAME", "bytes.values", true, "\xC3\xA4\na\n");
+    check_shape(PS_FORMAT_TABLE, "name,note", "-workers", true,
+                "\xC3\xA4  -\n"
+                "a  x,\"y\" z\n");
+    check_shape(PS_FORMAT_CSV, "name,workers", "-NAME", false, "name,workers\n\xC3\xA4,7\na,3\n");
+    check_shape(PS_FORMAT_NAME, NULL, "note", false, "a\n\xC3\xA4\n"); /* without a value: last */
+    check_shape(PS_FORMAT_JSON, "name", "-workers", false,
+                "{\"schema_version\":1,\"items\":["
+                "{\"name\":\"\xC3\xA4\",\"bytes\":5,\"updater\":\"add\",\"workers\":7},"
+                "{\"name\":\"a\",\"bytes\":{\"values\":2048},"
+                "\"updater\":{\"name\":\"sgd\",\"alpha\":0.1,\"l1\":0},"
+                "\"workers\":[1,2,3],\"note\":\"x,\\\"y\\\"\\tz\"}]}\n");
+}
+
+Test(output, a_column_that_is_not_there_is_an_error)
+{
+    json_t *doc = json_loads(DOC, 0, NULL);
+    char wrong[PS_OUT_WRONG_SIZE] = "";
+    psd_error_t *err = psd_error_new();
+    capture_t capture;
+
+    start(&capture, PS_FORMAT_TABLE);
+    capture.is.columns = "name,nope";
+    capture.is.wrong = wrong;
+    ps_out_list(&capture.is, doc, "items", COLUMNS);
+    cr_assert_eq(ps_out_finish(&capture.is, err), PSD_USAGE);
+    cr_assert_str_eq(psd_error_text(err),
+                     "--columns: no column \"nope\"; allowed: NAME, SIZE, RULE, WORKERS, NOTE");
+    wrong[0] = '\0';
+    capture.is.columns = NULL;
+    capture.is.sort = "-nope";
+    psd_error_clear(err);
+    ps_out_list(&capture.is, doc, "items", COLUMNS);
+    cr_assert_eq(ps_out_finish(&capture.is, err), PSD_USAGE);
+    cr_assert_str_eq(psd_error_text(err),
+                     "--sort: no column \"nope\"; allowed: NAME, SIZE, RULE, WORKERS, NOTE");
+    capture.is.wrong = NULL;
+    capture.is.sort = NULL;
+    (void)fclose(capture.is.out);
+    (void)fclose(capture.is.err);
+    cr_assert_eq(capture.out_size, 0);
+    free(capture.out);
+    free(capture.err);
+    psd_error_destroy(&err);
+    json_decref(doc);
+}
