@@ -96,6 +96,24 @@ static psd_status_t start(ps_cli_t *self, int argc, char *const *argv, psd_error
     return PSD_OK;
 }
 
+/* Names of columns are checked when the list is there: too late for what was changed. */
+static psd_status_t check_shape(const ps_cli_t *self, psd_error_t *err)
+{
+    static const char *const OPTIONS[] = {"columns", "sort", "no-headers"};
+    const bool shows = (self->args.cmd->flags & PS_CMD_WATCH) != 0;
+
+    for (size_t i = 0; i < sizeof OPTIONS / sizeof OPTIONS[0]; i++) {
+        if (!shows && ps_args_given(&self->args, OPTIONS[i])) {
+            return psd_error_set(err, PSD_USAGE, "--%s is for commands that only show", OPTIONS[i]);
+        }
+    }
+    if (ps_format_is_json(self->out.format) && ps_args_given(&self->args, "columns")) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--columns: json has all members; allowed: table, wide, csv, tsv");
+    }
+    return PSD_OK;
+}
+
 /* Waits between two showings; a signal ends the program by itself. */
 static void sleep_ms(uint64_t ms)
 {
@@ -147,7 +165,8 @@ static psd_status_t run(ps_cli_t *cli, int argc, char *const *argv, psd_error_t 
 
         return shown != PSD_OK ? shown : ps_out_finish(&cli->out, err);
     }
-    return run_command(cli, err);
+    rc = check_shape(cli, err);
+    return rc == PSD_OK ? run_command(cli, err) : rc;
 }
 
 int main(int argc, char **argv)

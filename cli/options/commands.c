@@ -33,8 +33,8 @@ const ps_opt_t ps_opts_global[] = {
     {.name = "columns",
      .kind = PS_OPT_TEXT,
      .value = "LIST",
-     .help = "of lists: these columns, with commas between them, in this order, by title or by "
-             "what csv calls them"},
+     .help = "of lists, not in json: these columns, with commas between them, in this order, by "
+             "title or by what csv calls them"},
     {.name = "sort",
      .kind = PS_OPT_TEXT,
      .value = "COLUMN",

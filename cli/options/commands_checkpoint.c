@@ -149,6 +149,7 @@ const ps_cmd_t ps_cmds_checkpoint[] = {
      .summary = "show what a checkpoint contains",
      .details = "",
      .examples = INSPECT_EXAMPLES,
+     .flags = PS_CMD_WATCH,
      .run = ps_cmd_checkpoint_inspect},
     {.noun = "checkpoint",
      .verb = "verify",

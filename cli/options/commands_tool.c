@@ -170,6 +170,7 @@ const ps_cmd_t ps_cmds_tool[] = {
      .summary = "what an error code means and what to do",
      .details = "CODE is the code that errors show (E2003), or its name (NO_TABLE). Needs no psd.",
      .examples = EXPLAIN_EXAMPLES,
+     .flags = PS_CMD_WATCH,
      .run = ps_cmd_explain},
     {.noun = "completion",
      .arguments = "SHELL",

@@ -81,27 +81,37 @@ typedef struct sorted {
 
 static double number_of(const sorted_t *self)
 {
-    return self->unit == PS_UNIT_COUNT && json_is_array(self->value)
-               ? (double)json_array_size(self->value)
-               : json_number_value(self->value);
+    return json_is_array(self->value)     ? (double)json_array_size(self->value)
+           : json_is_boolean(self->value) ? (double)json_is_true(self->value)
+                                          : json_number_value(self->value);
 }
 
-/* Items without a value come last; what is equal keeps its order. */
+/* Numbers before texts before what has no order; items without a value come last. */
+static int kind_of(const sorted_t *self)
+{
+    bool is_number = json_is_number(self->value) || json_is_boolean(self->value) ||
+                     (self->unit == PS_UNIT_COUNT && json_is_array(self->value));
+
+    return self->value == NULL || json_is_null(self->value) ? 3
+           : is_number                                      ? 0
+           : json_is_string(self->value)                    ? 1
+                                                            : 2;
+}
+
+/* What is equal keeps its order. */
 static int compare(const void *a, const void *b)
 {
     const sorted_t *x = a;
     const sorted_t *y = b;
-    int order = 0;
+    int order = kind_of(x) - kind_of(y);
 
-    if (x->value == NULL || y->value == NULL) {
-        order = (x->value == NULL) - (y->value == NULL);
-    } else if (json_is_string(x->value) && json_is_string(y->value)) {
-        order = x->sign * strcmp(json_string_value(x->value), json_string_value(y->value));
-    } else {
+    if (order == 0 && kind_of(x) == 0) {
         double one = number_of(x);
         double two = number_of(y);
 
         order = x->sign * (one > two ? 1 : one < two ? -1 : 0);
+    } else if (order == 0 && kind_of(x) == 1) {
+        order = x->sign * strcmp(json_string_value(x->value), json_string_value(y->value));
     }
     return order != 0 ? order : x->at > y->at ? 1 : -1;
 }

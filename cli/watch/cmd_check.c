@@ -161,13 +161,24 @@ static void show_prometheus(const ps_cli_t *cli, const ps_check_t *checks, size_
     }
 }
 
+/* What is known to be wrong comes before what could not be asked. */
+static int weight_of(const ps_check_t *check)
+{
+    static const int weights[] = {[PS_VERDICT_OK] = 0,
+                                  [PS_VERDICT_UNKNOWN] = 1,
+                                  [PS_VERDICT_WARNING] = 2,
+                                  [PS_VERDICT_CRITICAL] = 3};
+
+    return weights[check->verdict];
+}
+
 static psd_status_t show(ps_cli_t *cli, const ps_check_t *checks, size_t n, psd_error_t *err)
 {
     const char *format = ps_args_text(&cli->args, "format");
     const ps_check_t *worst = &checks[0];
 
     for (size_t i = 1; i < n; i++) {
-        worst = checks[i].verdict > worst->verdict ? &checks[i] : worst;
+        worst = weight_of(&checks[i]) > weight_of(worst) ? &checks[i] : worst;
     }
     if (strcmp(format, "nagios") == 0) {
         show_nagios(cli, checks, n, worst);
@@ -231,10 +242,11 @@ static psd_status_t choose(const ps_cli_t *cli, bool ret_chosen[N_CHECKS], psd_e
                : PSD_OK;
 }
 
-/* One check that was made or, after `unknown`, that could not be made. */
-static psd_status_t make(ps_cli_t *cli, size_t i, ps_check_t *check, const ps_check_t *unknown,
-                         psd_error_t *err)
+/* The n-th check, which is made or, after `unknown`, could not be. */
+static psd_status_t make(ps_cli_t *cli, size_t i, size_t n, ps_check_t *check,
+                         const ps_check_t *unknown, psd_error_t *err)
 {
+    const bool is_text = strcmp(ps_args_text(&cli->args, "format"), "text") == 0;
     psd_status_t rc = PSD_OK;
 
     *check = CHECKS[i].is;
@@ -247,11 +259,11 @@ static psd_status_t make(ps_cli_t *cli, size_t i, ps_check_t *check, const ps_ch
         if (rc == PSD_OK && check->text[0] == '\0') {
             (void)snprintf(check->text, sizeof check->text, "%s", CHECKS[i].none);
         }
-        if (rc == PSD_OK || strcmp(ps_args_text(&cli->args, "format"), "text") == 0) {
+        if (rc == PSD_OK || (is_text && n == 0)) {
             return rc;
         }
     }
-    /* Monitoring wants a verdict, not an error. */
+    /* Monitoring wants a verdict, not an error, and people what was measured before. */
     check->verdict = PS_VERDICT_UNKNOWN;
     (void)snprintf(check->text, sizeof check->text, "%s",
                    unknown == NULL ? psd_error_text(err) : unknown->text);
@@ -269,7 +281,7 @@ psd_status_t ps_cmd_check(ps_cli_t *cli, psd_error_t *err)
 
     for (size_t i = 0; rc == PSD_OK && i < N_CHECKS; i++) {
         if (chosen[i]) {
-            rc = make(cli, i, &checks[n], unknown, err);
+            rc = make(cli, i, n, &checks[n], unknown, err);
             unknown = checks[n].verdict == PS_VERDICT_UNKNOWN ? &checks[n] : NULL;
             n++;
         }
