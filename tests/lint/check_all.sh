@@ -119,6 +119,7 @@ run calls python3 $lint/check_calls.py
 run config python3 $lint/check_config.py
 run metrics python3 $lint/check_metrics.py
 run updaters python3 $lint/check_updaters.py
+run trust python3 $lint/check_trust.py
 run statuses python3 $lint/check_statuses.py
 run errors python3 $lint/check_errors.py
 run readme python3 $lint/check_readme.py

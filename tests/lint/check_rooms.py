@@ -24,7 +24,7 @@ FLOORS = {
 # Rooms of rooms, with floors of their own; of those a file names both.
 SUB_FLOORS = {
     "protocol": {
-        "facts": 0, "overlay": 0,
+        "facts": 0, "overlay": 0, "trust": 0,
         "core": 1, "waiters": 1,
         "session": 2, "partition": 2, "registry": 2,
         "replica": 3, "placement": 3, "agent": 3, "quorum": 3,

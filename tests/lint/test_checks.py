@@ -27,6 +27,11 @@ METRICS_DEF = SPDX + "".join(
     f'NODE(GAUGE, ALONE, ONE, a{i}, "psd_a{i}", "It is {i}.")\n' for i in range(40))
 METRICS_LABELS = SPDX + "#define A(X) X(NODE, ps_a_t, \"\") X(ALONE, \"\")\n"
 METRICS_ROWS = "".join(f"| `psd_a{i}` | gauge |  | It is {i}. |\n" for i in range(40))
+TRUST_PAGE = (
+    "# Security\n\n<!-- rights -->\n| object | verb | a |\n| --- | --- | --- |\n"
+    "| b | c | yes |\n\n<!-- kinds -->\n| what | verb | object | kinds |\n"
+    "| --- | --- | --- | --- |\n| requests of the control port | c | b | `d` |\n")
+
 GOOD = {
     "lib/base/banned.h": BANNED_H,
     "lib/base/one.h": SPDX + "typedef struct ps_one {\n    int x;\n} ps_one_t;\n"
@@ -49,6 +54,10 @@ GOOD = {
                                      + 'UPDATER(A, 1, a, X, a, 1, "s", false, "`w`")\n'
                                      + 'PARAMETER(":", b, F, 0.1, POSITIVE)\nEND()\n',
     "docs/updaters.md": "# Updaters\n\n| `a` | `w` | `b` (0.1) | 1: s |\n",
+    "lib/protocol/trust/trust_roles.def": SPDX + '#define PS_ROLE_MAP(X) X(A, 1, "a")\n'
+    '#define PS_RIGHT_MAP(X, ANY, ALL) X(B, C, ANY(A))\n',
+    "lib/protocol/trust/trust_kinds.def": SPDX + "#define PS_TRUST_OPS(X) X(d, C, B, E)\n",
+    "docs/security.md": TRUST_PAGE,
     "lib/protocol/facts/families.def": METRICS_DEF,
     "lib/server/metrics/family.h": METRICS_LABELS,
     "docs/metrics.md": "# Metrics\n\n" + METRICS_ROWS,
@@ -187,6 +196,10 @@ BREAKS = [
      "# Updaters\n\n| `a` | `w` | `b` (0.2) | 1: s |\n",
      "docs/updaters.md: not the table of"),
     ("updaters", "docs/updaters.md", "# Updaters\n", "no table of updaters"),
+    ("trust", "docs/security.md", TRUST_PAGE.replace("yes", "of all"),
+     "docs/security.md: not the tables of"),
+    ("trust", "docs/security.md", "# Security\n", "no place for the tables"),
+    ("trust", "docs/security.md", None, "must all exist"),
     ("format", "lib/base/a.c", source("int  x;"), "clang-format"),
     ("exports", "lib/client/libpsd.map", MAP.replace("psd_one;", ""),
      "psd_one: in the headers, not in lib/client/libpsd.map"),

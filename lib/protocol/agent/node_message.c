@@ -3,12 +3,23 @@
  * node_fields.def. */
 #include "protocol/agent/node_message.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "protocol/registry/field.h"
+#include "protocol/trust/trust_kinds.def"
 #include "wire/messages/formats.h"
+
+/* Each kind has its row, and each row its kind: else this does not build. */
+#define ROW_OF(KIND, VERB, OBJECT, SCOPE) HAS_##KIND = PS_NODE_##KIND,
+enum { PS_TRUST_NODE_MESSAGES(ROW_OF) };
+#undef ROW_OF
+#define WANTS_ROW(KIND, number, word) \
+    static_assert((int)HAS_##KIND == (int)PS_NODE_##KIND, "a row for it");
+PS_NODE_MESSAGE_MAP(WANTS_ROW)
+#undef WANTS_ROW
 
 #define MAGIC UINT32_C(0x6d4e7370) /* "psNm" in memory order */
 #define LAST_JSON_FORMAT 3         /* between nodes */

@@ -2,11 +2,25 @@
 /* Messages between members in bytes: tables made from quorum_fields.def. */
 #include "protocol/quorum/quorum_message.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "protocol/registry/field.h"
+#include "protocol/trust/trust_kinds.def"
+
+/* Each kind has its row, and each row its kind: else this does not build. */
+#define ROW_OF(KIND, VERB, OBJECT, SCOPE) HAS_##KIND,
+enum { PS_TRUST_QUORUM_MESSAGES(ROW_OF) HAS_COUNT };
+#undef ROW_OF
+#define WANTS_ROW(KIND, number, word) static_assert(HAS_##KIND < HAS_COUNT, "a row for it");
+PS_QUORUM_MESSAGE_MAP(WANTS_ROW)
+PS_GREETING_MAP(WANTS_ROW)
+#undef WANTS_ROW
+#define ONE(KIND, number, word) +1
+static_assert(HAS_COUNT == 0 PS_QUORUM_MESSAGE_MAP(ONE) PS_GREETING_MAP(ONE), "no row more");
+#undef ONE
 
 #define MAGIC UINT32_C(0x6d517370) /* "psQm" in memory order */
 #define KIND_AT 6

@@ -19,6 +19,7 @@
 #include "server/shards/shards.h"
 #include "server/quorum/replica.h"
 #include "protocol/registry/registry.h"
+#include "protocol/trust/trust.h"
 #include "storage/registry/registry_db.h"
 #include "transport/sockets/socket.h"
 #include "transport/threads/turns_look.h"
@@ -42,6 +43,7 @@ typedef psd_status_t ps_control_op_t(ps_control_t *self, struct ps_request_doc *
                                      psd_error_t *err);
 typedef struct ps_control_row {
     const char *name;
+    ps_trust_op_t trust; /* what the caller needs a right to (protocol/trust/trust.h) */
     ps_control_op_t *run;
     bool is_open; /* needs no session */
     bool once;    /* changes something: a repetition gets the first answer */
