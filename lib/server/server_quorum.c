@@ -49,6 +49,9 @@ static psd_status_t lead(ps_server_t *self, const ps_quorum_view_t *view, psd_er
         rc = ps_replica_commit(self->replica, &command, PS_LOG_INFO, err);
     }
     if (rc == PSD_OK) {
+        rc = ps_replica_flush(self->replica, err);
+    }
+    if (rc == PSD_OK) {
         rc = ps_server_start_control(self, err);
     }
     if (rc == PSD_OK) {
@@ -72,6 +75,7 @@ static void stop_leading(ps_server_t *self)
     if (self->control != NULL) {
         ps_log(PS_LOG_WARN, "registry_leads_no_more", "term=%" PRIu64 " node=%s", self->led_term,
                self->node);
+        ps_control_forget_said(self->control);
         ps_control_end_all(self->control, PSD_NOT_LEADER, "another node has the registry now");
         ps_control_destroy(&self->control);
     }
@@ -112,7 +116,7 @@ static psd_status_t take(ps_server_t *self, psd_error_t *err)
     ps_duty_t duty = PS_DUTY_STAY;
 
     ps_quorum_thread_look(ps_replica_thread(self->replica), &view);
-    if (view.state != PS_QUORUM_LEADER) {
+    if (view.state != PS_QUORUM_LEADER || ps_replica_is_ahead(self->replica)) {
         stop_leading(self); /* before the state may be replaced */
     }
     rc = ps_replica_take(self->replica, &view, err);

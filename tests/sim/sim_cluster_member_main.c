@@ -257,11 +257,12 @@ static bool propose(cluster_t *self, uint32_t at, uint64_t life, const ps_buffer
     cluster_member_t *member = &self->members[at];
     uint64_t term = self->registries[at].term;
     uint64_t until_ms = self->now_ms + COMMIT_MS;
+    const ps_bytes_t command = {bytes->data, bytes->size};
     uint64_t index = 0;
 
     if (!await(self, at, life, 0, term, until_ms) || ps_quorum_term(member->quorum) != term ||
-        ps_quorum_propose(member->quorum, member_clock(self, at),
-                          (ps_bytes_t){bytes->data, bytes->size}, &index, err) != PSD_OK) {
+        ps_quorum_propose(member->quorum, member_clock(self, at), &command, 1, &index, err) !=
+            PSD_OK) {
         return false; /* nothing was proposed */
     }
     member_turn(self, at);

@@ -27,7 +27,8 @@
 #define SLOTS 1024 /* of the network: ms that a message may travel */
 #define INDEXES_MAX 65536
 #define TERMS_MAX 8192
-#define ASKED_MAX 64 /* commands that a place has not answered */
+#define ASKED_MAX 64   /* commands that a place has not answered */
+#define TOGETHER_MAX 4 /* … in one proposal */
 
 /* A database: the state of a member. */
 typedef struct db {

@@ -353,21 +353,30 @@ static void flush_db(world_t *world, size_t at)
     }
 }
 
-static void propose_bytes(world_t *world, size_t at, uint64_t id)
+/* n commands in one proposal, the first with that id; 0: TERM. */
+static void propose_bytes(world_t *world, size_t at, uint64_t id, size_t n)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     place_t *place = &world->places[at];
-    uint64_t index = 0;
-    psd_status_t rc = ps_quorum_propose(place->quorum, place_now(world, at),
-                                        (ps_bytes_t){(const uint8_t *)&id, sizeof id}, &index, err);
+    uint64_t ids[TOGETHER_MAX];
+    ps_bytes_t commands[TOGETHER_MAX];
+    uint64_t first = 0;
+    psd_status_t rc = PSD_OK;
 
+    for (size_t i = 0; i < n; i++) {
+        ids[i] = id + i;
+        commands[i] = (ps_bytes_t){(const uint8_t *)&ids[i], sizeof ids[i]};
+    }
+    rc = ps_quorum_propose(place->quorum, place_now(world, at), commands, n, &first, err);
     if (rc == PSD_BUSY) {
         world->n_refused++;
         return;
     }
-    if (rc == PSD_OK && id != 0) {
-        place->asked[place->n_asked++] = (asked_t){.index = index, .id = id, .key = id % KEYS};
-    } else if (rc == PSD_OK) {
+    for (size_t i = 0; rc == PSD_OK && id != 0 && i < n; i++) {
+        place->asked[place->n_asked++] =
+            (asked_t){.index = first + i, .id = ids[i], .key = ids[i] % KEYS};
+    }
+    if (rc == PSD_OK && id == 0) {
         place->last_term = ps_quorum_term(place->quorum);
     }
     check(world, at, rc, err);
@@ -377,8 +386,11 @@ void place_propose(world_t *world, size_t at)
 {
     place_t *place = &world->places[at];
 
-    if (place->n_asked < ASKED_MAX && place->last_term == ps_quorum_term(place->quorum)) {
-        propose_bytes(world, at, ++world->next_command);
+    size_t n = 1 + world_below(world, TOGETHER_MAX);
+
+    if (place->n_asked + n <= ASKED_MAX && place->last_term == ps_quorum_term(place->quorum)) {
+        propose_bytes(world, at, world->next_command + 1, n);
+        world->next_command += n;
     }
 }
 
@@ -422,6 +434,6 @@ void place_pass(world_t *world, size_t at)
     }
     if (!world->failed && ps_quorum_state(place->quorum) == PS_QUORUM_LEADER &&
         place->last_term != ps_quorum_term(place->quorum)) {
-        propose_bytes(world, at, 0); /* TERM */
+        propose_bytes(world, at, 0, 1); /* TERM */
     }
 }

@@ -126,12 +126,15 @@ PSD_MUST_CHECK psd_status_t ps_quorum_flushed(ps_quorum_t *self, uint64_t now_ms
 /* Time passed; due at ps_quorum_deadline. */
 PSD_MUST_CHECK psd_status_t ps_quorum_tick(ps_quorum_t *self, uint64_t now_ms, psd_error_t *err);
 uint64_t ps_quorum_deadline(const ps_quorum_t *self);
-/* Appends a command at the leader. It is committed when COMMITTED reaches
- * *ret_index while the entry there has *ret_term; the outcome is unknown when the
- * role changes before. Errors: PSD_DENIED it does not lead; PSD_BUSY it hands its
- * lead over; PSD_INVALID no bytes. */
-PSD_MUST_CHECK psd_status_t ps_quorum_propose(ps_quorum_t *self, uint64_t now_ms, ps_bytes_t bytes,
-                                              uint64_t *ret_index, psd_error_t *err);
+#define PS_QUORUM_COMMANDS_MAX 128 /* in one proposal */
+/* Appends n commands at the leader, one after the other from *ret_first on: one EXTEND, and
+ * one round of messages. One is committed when COMMITTED reaches its index while the entry
+ * there has this term; the outcome is unknown when the role changes before. Errors:
+ * PSD_DENIED it does not lead; PSD_BUSY it hands its lead over; PSD_INVALID no commands, too
+ * many, or one without bytes: none is appended. */
+PSD_MUST_CHECK psd_status_t ps_quorum_propose(ps_quorum_t *self, uint64_t now_ms,
+                                              const ps_bytes_t *commands, size_t n,
+                                              uint64_t *ret_first, psd_error_t *err);
 
 typedef enum ps_quorum_change {
     PS_QUORUM_ADD = 1, /* as a stand-by */

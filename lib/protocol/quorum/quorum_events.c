@@ -49,49 +49,74 @@ static psd_status_t check_leads(const ps_quorum_t *self, psd_error_t *err)
                : PSD_OK;
 }
 
-/* Takes the bytes. */
-static psd_status_t submit(ps_quorum_t *self, ps_quorum_entry_t *entry, uint64_t *ret_index,
-                           psd_error_t *err)
+static void drop_bytes(ps_quorum_entry_t *entries, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        ps_buffer_done(&entries[i].bytes);
+    }
+}
+
+/* Takes the bytes of all n. */
+static psd_status_t submit(ps_quorum_t *self, ps_quorum_entry_t *entries, size_t n,
+                           uint64_t *ret_first, psd_error_t *err)
 {
     struct raft_event event = {.type = RAFT_SUBMIT};
-    ps_raft_entries_t entries = {0};
+    ps_raft_entries_t raft = {0};
     int rv = 0;
 
-    entry->term = self->raft.current_term;
-    if (!ps_quorum_raft_entries_of(entry, 1, &entries)) {
-        ps_buffer_done(&entry->bytes);
+    for (size_t i = 0; i < n; i++) {
+        entries[i].term = self->raft.current_term;
+    }
+    if (!ps_quorum_raft_entries_of(entries, n, &raft)) {
+        drop_bytes(entries, n);
         return ps_quorum_out_of_memory(self, err);
     }
-    event.submit.entries = entries.at;
-    event.submit.n = 1;
-    self->incoming = entry;
+    event.submit.entries = raft.at;
+    event.submit.n = (unsigned)n;
+    self->incoming = entries;
     self->incoming_first = ps_quorum_last_index(self) + 1;
-    *ret_index = self->incoming_first;
+    *ret_first = self->incoming_first;
     rv = ps_quorum_step(self, &event);
-    ps_quorum_raft_entries_free(&entries);
-    ps_buffer_done(&entry->bytes);
+    ps_quorum_raft_entries_free(&raft);
+    drop_bytes(entries, n);
     return ps_quorum_settle(self, rv, err);
 }
 
-psd_status_t ps_quorum_propose(ps_quorum_t *self, uint64_t now_ms, ps_bytes_t bytes,
-                               uint64_t *ret_index, psd_error_t *err)
+static psd_status_t check_commands(const ps_bytes_t *commands, size_t n, psd_error_t *err)
 {
-    ps_quorum_entry_t entry = {.kind = PS_QUORUM_COMMAND};
-    psd_status_t rc = PSD_OK;
+    if (n == 0 || n > PS_QUORUM_COMMANDS_MAX) {
+        return psd_error_set(err, PSD_INVALID, "%zu commands; allowed: 1..%d", n,
+                             PS_QUORUM_COMMANDS_MAX);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (commands[i].size == 0) {
+            return psd_error_set(err, PSD_INVALID, "a command has no bytes");
+        }
+    }
+    return PSD_OK;
+}
 
-    if (!ps_quorum_begin(self, now_ms, 1)) {
+psd_status_t ps_quorum_propose(ps_quorum_t *self, uint64_t now_ms, const ps_bytes_t *commands,
+                               size_t n, uint64_t *ret_first, psd_error_t *err)
+{
+    ps_quorum_entry_t entries[PS_QUORUM_COMMANDS_MAX];
+    psd_status_t rc = check_commands(commands, n, err);
+
+    if (rc == PSD_OK && !ps_quorum_begin(self, now_ms, n)) {
         return ps_quorum_out_of_memory(self, err);
     }
-    rc = check_leads(self, err);
-    if (rc == PSD_OK && bytes.size == 0) {
-        rc = psd_error_set(err, PSD_INVALID, "a command has no bytes");
-    }
+    rc = rc == PSD_OK ? check_leads(self, err) : rc;
     if (rc != PSD_OK) {
         return rc;
     }
-    return ps_buffer_append(&entry.bytes, bytes.data, bytes.size)
-               ? submit(self, &entry, ret_index, err)
-               : ps_quorum_out_of_memory(self, err);
+    for (size_t i = 0; i < n; i++) {
+        entries[i] = (ps_quorum_entry_t){.kind = PS_QUORUM_COMMAND};
+        if (!ps_buffer_append(&entries[i].bytes, commands[i].data, commands[i].size)) {
+            drop_bytes(entries, i + 1);
+            return ps_quorum_out_of_memory(self, err);
+        }
+    }
+    return submit(self, entries, n, ret_first, err);
 }
 
 static psd_status_t add_member(ps_quorum_members_t *members, uint64_t id, const char *node,
@@ -183,7 +208,7 @@ psd_status_t ps_quorum_propose_members(ps_quorum_t *self, uint64_t now_ms,
         ps_buffer_done(&entry.bytes);
         return ps_quorum_out_of_memory(self, err);
     }
-    return submit(self, &entry, ret_index, err);
+    return submit(self, &entry, 1, ret_index, err);
 }
 
 psd_status_t ps_quorum_transfer(ps_quorum_t *self, uint64_t now_ms, uint64_t member,

@@ -60,13 +60,14 @@ uint64_t ps_quorum_deadline(const ps_quorum_t *self)
     return 0;
 }
 
-psd_status_t ps_quorum_propose(ps_quorum_t *self, uint64_t now_ms, ps_bytes_t bytes,
-                               uint64_t *ret_index, psd_error_t *err)
+psd_status_t ps_quorum_propose(ps_quorum_t *self, uint64_t now_ms, const ps_bytes_t *commands,
+                               size_t n, uint64_t *ret_first, psd_error_t *err)
 {
     (void)self;
     (void)now_ms;
-    (void)bytes;
-    (void)ret_index;
+    (void)commands;
+    (void)n;
+    (void)ret_first;
     return psd_error_set(err, PSD_UNSUPPORTED, "there is no member");
 }
 

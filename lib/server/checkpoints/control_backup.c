@@ -16,7 +16,10 @@ static psd_status_t begin(ps_control_t *self, psd_error_t *err)
 
     ps_buffer_done(&self->backup.bytes);
     self->backup.number++;
-    rc = ps_registry_backup(self->is.db, &self->backup.bytes, err);
+    rc = ps_control_check_flushed(self, err);
+    if (rc == PSD_OK) {
+        rc = ps_registry_backup(self->is.db, &self->backup.bytes, err);
+    }
     if (rc == PSD_OK) {
         ps_log(PS_LOG_INFO, "backup_begun", "number=%" PRIu64 " bytes=%zu", self->backup.number,
                self->backup.bytes.size);

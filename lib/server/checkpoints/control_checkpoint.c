@@ -320,6 +320,7 @@ static psd_status_t begin_files(ps_control_t *self, const ps_control_request_t *
     (void)snprintf(text, sizeof text, "checkpoint %s was begun", name);
     command = ps_registry_plan_note(self->is.registry, ps_unix_ms(), text);
     rc = ps_control_commit_for(self, request, &command, 0, PS_LOG_INFO, err);
+    rc = rc == PSD_OK ? ps_control_check_flushed(self, err) : rc;
     if (rc != PSD_OK) {
         psd_status_t dropped = ps_checkpoint_drop(ps_disk_real(), dir, name, NULL);
 

@@ -379,9 +379,10 @@ static psd_status_t tend(ps_control_t *self, psd_error_t *err)
     if (rc != PSD_OK || ps_replica_thread(self->is.replica) == NULL) {
         return rc == PSD_OK ? begin(self, err) : rc;
     }
+    rc = ps_control_check_flushed(self, err); /* before a change of members */
     ps_control_view_members(self, &view);
     hold(self, &view);
-    if (view.view.stranger.id != 0) {
+    if (rc == PSD_OK && view.view.stranger.id != 0) {
         rc = add(self, &view, err);
     }
     if (rc == PSD_OK && self->is.config->registry.automatic) {

@@ -80,9 +80,12 @@ static psd_status_t change(ps_control_t *self, ps_control_request_t *request,
                            ps_quorum_change_t kind, const ps_care_member_t *member,
                            psd_error_t *err)
 {
-    psd_status_t rc = ps_quorum_thread_change(ps_replica_thread(self->is.replica), kind, member->id,
-                                              member->node, err);
+    psd_status_t rc = ps_control_check_flushed(self, err);
 
+    if (rc == PSD_OK) {
+        rc = ps_quorum_thread_change(ps_replica_thread(self->is.replica), kind, member->id,
+                                     member->node, err);
+    }
     if (rc != PSD_OK && rc != PSD_BUSY && rc != PSD_DENIED && rc != PSD_NOT_LEADER) {
         return rc;
     }
@@ -105,7 +108,10 @@ static psd_status_t hand_over(ps_control_t *self, ps_control_request_t *request,
                              "node \"%s\" leads the registry, and no other voter is up",
                              self->is.node);
     }
-    rc = ps_quorum_thread_transfer(ps_replica_thread(self->is.replica), heir->id, err);
+    rc = ps_control_check_flushed(self, err);
+    if (rc == PSD_OK) {
+        rc = ps_quorum_thread_transfer(ps_replica_thread(self->is.replica), heir->id, err);
+    }
     if (rc != PSD_OK && rc != PSD_BUSY && rc != PSD_DENIED && rc != PSD_NOT_LEADER) {
         return rc;
     }

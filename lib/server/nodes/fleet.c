@@ -127,6 +127,15 @@ void ps_fleet_release(ps_fleet_t *self)
     self->n_held = 0;
 }
 
+void ps_fleet_forget(ps_fleet_t *self)
+{
+    self->holds = false;
+    for (size_t i = 0; i < self->n_held; i++) {
+        ps_buffer_done(&self->held[i].bytes);
+    }
+    self->n_held = 0;
+}
+
 bool ps_fleet_next_own(ps_fleet_t *self, ps_buffer_t *ret_bytes)
 {
     if (self->n_own == 0) {

@@ -31,13 +31,14 @@ typedef struct ps_member_peer {
 /* What the main thread wants of the machine, which it waits for. */
 typedef struct ps_quorum_order {
     enum { PS_ORDER_PROPOSE, PS_ORDER_CHANGE, PS_ORDER_TRANSFER } kind;
-    ps_bytes_t command;
+    const ps_bytes_t *commands; /* of PROPOSE … */
+    size_t n;                   /* … so many */
     ps_quorum_change_t change;
     uint64_t member;
     const char *node;
     bool done;
-    uint64_t term; /* PROPOSE: in which the main thread takes itself for the leader */
-    uint64_t index;
+    uint64_t term;  /* PROPOSE: in which the main thread takes itself for the leader */
+    uint64_t index; /* of the first entry */
     psd_status_t status;
     psd_error_t *err; /* the main thread's */
 } ps_quorum_order_t;

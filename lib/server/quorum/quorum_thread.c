@@ -476,18 +476,29 @@ static psd_status_t give(ps_quorum_thread_t *self, ps_quorum_order_t *order, uin
                : psd_error_set(order->err, PSD_NOT_LEADER, "this member of the registry is busy");
 }
 
-psd_status_t ps_quorum_thread_propose(ps_quorum_thread_t *self, uint64_t term, ps_bytes_t command,
-                                      uint64_t ms, uint64_t *ret_index, psd_error_t *err)
+uint64_t ps_quorum_thread_last(ps_quorum_thread_t *self)
+{
+    uint64_t last = 0;
+
+    ps_quorum_lock(self);
+    last = ps_quorum_last_index(self->quorum);
+    ps_quorum_unlock(self);
+    return last;
+}
+
+psd_status_t ps_quorum_thread_propose(ps_quorum_thread_t *self, uint64_t term,
+                                      const ps_bytes_t *commands, size_t n, uint64_t ms,
+                                      uint64_t *ret_first, psd_error_t *err)
 {
     ps_quorum_order_t order = {
-        .kind = PS_ORDER_PROPOSE, .term = term, .command = command, .err = err};
+        .kind = PS_ORDER_PROPOSE, .term = term, .commands = commands, .n = n, .err = err};
     psd_status_t rc = PSD_OK;
 
     ps_quorum_lock(self);
     rc = give(self, &order, ms);
     if (rc == PSD_OK) {
-        *ret_index = order.index;
-        rc = await(self, order.index, order.term, ms, err);
+        *ret_first = order.index;
+        rc = await(self, order.index + n - 1, order.term, ms, err);
     } else if (rc == PSD_DENIED || rc == PSD_BUSY) {
         rc = psd_error_set(err, PSD_NOT_LEADER, "another member of the registry leads");
     }

@@ -117,15 +117,17 @@ PSD_MUST_CHECK bool ps_quorum_thread_next(ps_quorum_thread_t *self, uint64_t *re
  * those that it has flushed the ones that no member needs may be forgotten. */
 void ps_quorum_thread_applied(ps_quorum_thread_t *self, uint64_t index, uint64_t flushed);
 
-/* Proposes a command in that term, and waits until it is committed and flushed here: take the
- * entries then.
+/* The index of the last entry that it has, committed or not. */
+uint64_t ps_quorum_thread_last(ps_quorum_thread_t *self);
+/* Proposes n commands in that term, in one write of the log and one round of messages, and
+ * waits until all are committed and flushed here. They are the entries from *ret_first on.
  *
  * Errors: PSD_NOT_LEADER it does not lead in that term, and nothing was proposed;
- * PSD_DEADLINE the outcome is
- * unknown; PSD_NOMEM. */
+ * PSD_DEADLINE the outcome of all is unknown; PSD_NOMEM; those of ps_quorum_propose. */
 PSD_MUST_CHECK psd_status_t ps_quorum_thread_propose(ps_quorum_thread_t *self, uint64_t term,
-                                                     ps_bytes_t command, uint64_t wait_ms,
-                                                     uint64_t *ret_index, psd_error_t *err);
+                                                     const ps_bytes_t *commands, size_t n,
+                                                     uint64_t wait_ms, uint64_t *ret_first,
+                                                     psd_error_t *err);
 /* The same for a change of members, without waiting. Errors: those of
  * ps_quorum_propose_members. */
 PSD_MUST_CHECK psd_status_t ps_quorum_thread_change(ps_quorum_thread_t *self,

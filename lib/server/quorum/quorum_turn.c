@@ -311,10 +311,10 @@ static void take_order(ps_quorum_thread_t *self)
     }
     switch (order->kind) {
     case PS_ORDER_PROPOSE:
-        order->status =
-            ps_quorum_term(self->quorum) == order->term
-                ? ps_quorum_propose(self->quorum, now_ms, order->command, &order->index, order->err)
-                : psd_error_set(order->err, PSD_DENIED, "its term is over");
+        order->status = ps_quorum_term(self->quorum) == order->term
+                            ? ps_quorum_propose(self->quorum, now_ms, order->commands, order->n,
+                                                &order->index, order->err)
+                            : psd_error_set(order->err, PSD_DENIED, "its term is over");
         break;
     case PS_ORDER_CHANGE:
         order->status =

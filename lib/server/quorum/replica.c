@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command's way: alone, tried and stored; as a member, proposed and applied. */
+/* This node's part of the registry: alone, or a member and what it knows of others. */
 #include "server/quorum/replica.h"
 
 #include <inttypes.h>
@@ -9,28 +9,12 @@
 
 #include "base/alloc.h"
 #include "server/quorum/quorum_steps.h"
+#include "server/quorum/replica_inner.h"
 #include "server/quorum/replica_log.h"
 #include "protocol/placement/registry_decide.h"
 #include "protocol/registry/command_code.h"
 #include "storage/registry/registry_backup.h"
 #include "transport/threads/clock.h"
-
-#define COMMAND_BYTES_MAX (8 << 20) /* fits a message between members */
-#define COMMIT_MS 1000              /* for a majority to agree */
-#define FLUSH_EVERY 512             /* entries between two flushes of the database */
-
-struct ps_replica {
-    char *dir; /* owned */
-    ps_registry_args_t args;
-    ps_registry_t *registry; /* owned, and all below */
-    ps_registry_db_t *db;
-    ps_quorum_thread_t *thread;
-    ps_quorum_view_t view; /* the last one */
-    uint64_t flushed;      /* entries of the log up to that one */
-    uint64_t led_term;     /* in which this node leads; 0: it does not */
-    bool is_begun;         /* it is a member from here on, with a thread or none yet */
-    bool is_late;          /* what is committed could not be stored */
-};
 
 uint64_t ps_unix_ms(void)
 {
@@ -76,7 +60,8 @@ void ps_replica_close(ps_replica_t **self_p)
     }
     ps_quorum_thread_stop(&self->thread);
     ps_registry_destroy(&self->registry);
-    ps_registry_db_close(&self->db);
+    ps_registry_db_close(&self->db); /* takes back a group that is not settled */
+    ps_buffer_done(&self->group.bytes);
     ps_free(self->dir);
     ps_free(self);
     *self_p = NULL;
@@ -99,8 +84,7 @@ ps_quorum_thread_t *ps_replica_thread(const ps_replica_t *self)
 
 /* ---- members ---- */
 
-/* What the database holds. false: nothing that was replicated. */
-static psd_status_t snapshot_of(ps_registry_db_t *db, ps_quorum_snapshot_t *ret, psd_error_t *err)
+psd_status_t ps_replica_snapshot(ps_registry_db_t *db, ps_quorum_snapshot_t *ret, psd_error_t *err)
 {
     ps_registry_member_t members[PS_REGISTRY_MEMBERS_MAX];
     const ps_applied_t applied = ps_registry_db_applied(db);
@@ -141,8 +125,7 @@ static void trust_all(ps_replica_t *self, const ps_id_t *cluster)
     ps_free(nodes);
 }
 
-/* Members are on nodes whose control ports and secrets the registry knows. */
-static void meet_all(ps_replica_t *self, const ps_quorum_members_t *members)
+void ps_replica_meet(ps_replica_t *self, const ps_quorum_members_t *members)
 {
     ps_id_t cluster = {{0}};
 
@@ -189,7 +172,7 @@ static psd_status_t start_thread(ps_replica_t *self, const ps_replica_net_t *net
                ps_quorum_thread_endpoint(self->thread));
     }
     if (rc == PSD_OK && snapshot != NULL) {
-        meet_all(self, &snapshot->members);
+        ps_replica_meet(self, &snapshot->members);
     }
     return rc;
 }
@@ -204,7 +187,7 @@ static bool lacks_log(const ps_replica_t *self, const ps_quorum_snapshot_t *snap
 psd_status_t ps_replica_start(ps_replica_t *self, const ps_replica_net_t *net, psd_error_t *err)
 {
     ps_quorum_snapshot_t snapshot = {0};
-    psd_status_t rc = snapshot_of(self->db, &snapshot, err);
+    psd_status_t rc = ps_replica_snapshot(self->db, &snapshot, err);
 
     if (rc == PSD_OK && lacks_log(self, &snapshot)) {
         rc = ps_replica_make_log(self->dir, &net->cluster, ps_registry_lineage(self->registry),
@@ -223,7 +206,7 @@ bool ps_replica_is_member(const ps_replica_t *self)
 {
     ps_quorum_snapshot_t snapshot = {0};
 
-    return snapshot_of(self->db, &snapshot, NULL) == PSD_OK && snapshot.members.n > 0;
+    return ps_replica_snapshot(self->db, &snapshot, NULL) == PSD_OK && snapshot.members.n > 0;
 }
 
 /* Its state so far is of a term before all others. */
@@ -354,289 +337,6 @@ uint64_t ps_replica_n_refused(const ps_replica_t *self)
 bool ps_replica_may_answer(const ps_replica_t *self)
 {
     return self->thread == NULL ||
-           (!self->is_late &&
+           (!self->is_late && !self->is_ahead &&
             ps_quorum_thread_majority_ms(self->thread) + PS_QUORUM_FRESH_MS >= ps_now_ms());
-}
-
-/* ---- commands ---- */
-
-static psd_status_t put_command(void *context, const ps_registry_t *registry,
-                                const ps_command_t *command, ps_applied_t at, psd_error_t *err)
-{
-    ps_replica_t *self = context;
-    psd_status_t rc = ps_registry_db_store(self->db, registry, command, at, err);
-
-    if (rc == PSD_OK && self->thread != NULL &&
-        (command->kind == PS_COMMAND_NODE || command->kind == PS_COMMAND_NODE_STATE)) {
-        meet_all(self, &self->view.members); /* their ports and secrets */
-    }
-    return rc;
-}
-
-static psd_status_t put_members(void *context, const ps_quorum_members_t *members, ps_applied_t at,
-                                psd_error_t *err)
-{
-    ps_replica_t *self = context;
-    psd_status_t rc = PSD_OK;
-
-    if (members == NULL) {
-        return ps_registry_db_store_members(self->db, NULL, 0, at, err);
-    }
-    rc = ps_shelf_put_members(self->db, members, at.index, at, err);
-    if (rc == PSD_OK) {
-        meet_all(self, members);
-        ps_log(PS_LOG_INFO, "registry_members", "voters=%" PRIu32 " standbys=%" PRIu32,
-               ps_quorum_members_voters(members), members->n - ps_quorum_members_voters(members));
-    }
-    return rc;
-}
-
-static ps_shelf_t shelf_of(ps_replica_t *self)
-{
-    return (ps_shelf_t){.context = self, .put = put_command, .put_members = put_members};
-}
-
-static void log_command(const ps_command_t *command, ps_log_level_t level)
-{
-    char quoted[2 * sizeof command->text];
-
-    ps_log(level, ps_command_event(command->kind), "epoch=%" PRIu64 " text=%s", command->epoch,
-           ps_log_quote(command->text, quoted, sizeof quoted));
-}
-
-static void entry_done(ps_quorum_entry_t *entry)
-{
-    ps_buffer_done(&entry->bytes);
-}
-
-/* The log keeps what is not flushed here yet: a flush now and then is enough. */
-static psd_status_t note_applied(ps_replica_t *self, uint64_t index, psd_error_t *err)
-{
-    psd_status_t rc = PSD_OK;
-
-    if (index >= self->flushed + FLUSH_EVERY) {
-        rc = ps_registry_db_flush(self->db, err);
-        self->flushed = rc == PSD_OK ? index : self->flushed;
-    }
-    ps_quorum_thread_applied(self->thread, index, self->flushed);
-    return rc;
-}
-
-static psd_status_t apply_one(ps_replica_t *self, uint64_t index, const ps_quorum_entry_t *entry,
-                              psd_error_t *err)
-{
-    const ps_shelf_t shelf = shelf_of(self);
-    const ps_registry_entry_t row = {
-        .index = index,
-        .term = entry->term,
-        .kind = (ps_registry_entry_kind_t)entry->kind,
-        .bytes = {.data = entry->bytes.data, .size = entry->bytes.size}};
-
-    return ps_shelf_apply(self->registry, &shelf, &row, ps_now_ms(), err);
-}
-
-/* All that is committed. */
-static psd_status_t apply_all(ps_replica_t *self, psd_error_t *err)
-{
-    psd_status_t rc = PSD_OK;
-    uint64_t index = 0;
-
-    while (rc == PSD_OK) {
-        PSD_AUTO(entry_done) ps_quorum_entry_t entry = {0};
-
-        if (!ps_quorum_thread_next(self->thread, &index, &entry)) {
-            break;
-        }
-        rc = apply_one(self, index, &entry, err);
-        if (rc == PSD_OK) {
-            rc = note_applied(self, index, err);
-        } else if (rc == PSD_VERSION) { /* nothing of it is applied */
-            rc = psd_error_wrap(err, PSD_FOREIGN,
-                                "entry %" PRIu64 " of the registry's log is of another build than "
-                                "psd " PSD_RELEASE "; run one build on all nodes that have the "
-                                "registry",
-                                index);
-        } else {
-            rc = psd_error_wrap(err, rc, "entry %" PRIu64 " of the registry's log", index);
-        }
-    }
-    return rc;
-}
-
-/* The database cannot take what is committed, for now: another member is to lead,
- * and it is tried again. */
-static void be_late(ps_replica_t *self, psd_status_t rc, psd_error_t *err)
-{
-    char quoted[512];
-
-    if (!self->is_late) {
-        ps_log(PS_LOG_ERROR, "registry_not_stored", "status=%s reason=%s hint=\"retrying\"",
-               psd_status_name(rc), ps_log_quote(psd_error_text(err), quoted, sizeof quoted));
-    }
-    self->is_late = true;
-    self->led_term = 0; /* nothing is planned on a state that lacks what is committed */
-    psd_error_clear(err);
-    /* Where there is no other, it leads on, and answers nobody. */
-    (void)!ps_quorum_thread_transfer(self->thread, 0, NULL);
-}
-
-static bool passes(psd_status_t rc)
-{
-    return rc == PSD_IO || rc == PSD_LIMIT || rc == PSD_NOMEM;
-}
-
-static psd_status_t catch_up(ps_replica_t *self, psd_error_t *err)
-{
-    psd_status_t rc = apply_all(self, err);
-
-    if (passes(rc) && !ps_registry_db_is_broken(self->db)) {
-        be_late(self, rc, err);
-        return PSD_OK;
-    }
-    if (rc == PSD_OK && self->is_late) {
-        self->is_late = false;
-        ps_log(PS_LOG_INFO, "registry_stored", "index=%" PRIu64,
-               ps_registry_db_applied(self->db).index);
-    }
-    return rc;
-}
-
-static psd_status_t propose(ps_replica_t *self, const ps_command_t *command, psd_error_t *err)
-{
-    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
-    uint64_t index = 0;
-    psd_status_t rc = PSD_OK;
-
-    if (self->is_late) {
-        return psd_error_set(err, PSD_NOT_LEADER, "this node's part of the registry has no room");
-    }
-    rc = ps_registry_try(self->registry, command, ps_now_ms(), err);
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    ps_registry_undo(self->registry); /* it fits */
-    if (!ps_command_encode(command, &bytes)) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for a command");
-    }
-    if (bytes.size > COMMAND_BYTES_MAX) {
-        return psd_error_set(err, PSD_LIMIT, "a change of %zu bytes; allowed: %d", bytes.size,
-                             COMMAND_BYTES_MAX);
-    }
-    rc = ps_quorum_thread_propose(self->thread, self->led_term,
-                                  (ps_bytes_t){.data = bytes.data, .size = bytes.size}, COMMIT_MS,
-                                  &index, err);
-    if (rc == PSD_DEADLINE) {
-        self->led_term = 0;
-        rc = psd_error_wrap(err, PSD_NOT_LEADER, "%s", "ask again");
-    }
-    if (rc == PSD_OK) {
-        rc = catch_up(self, err);
-    }
-    return rc == PSD_OK && self->is_late
-               ? psd_error_set(err, PSD_NOT_LEADER, "this node's part of the registry has no room")
-               : rc;
-}
-
-psd_status_t ps_replica_commit(ps_replica_t *self, const ps_command_t *command,
-                               ps_log_level_t level, psd_error_t *err)
-{
-    psd_status_t rc = PSD_OK;
-
-    if (command->kind == 0) {
-        return PSD_OK;
-    }
-    if (self->thread != NULL) {
-        rc = propose(self, command, err);
-    } else if (self->is_begun) {
-        rc = psd_error_set(err, PSD_IO, "the registry's log is not made yet");
-    } else {
-        const ps_shelf_t shelf = shelf_of(self);
-
-        rc = ps_shelf_store(self->registry, &shelf, command, ps_registry_db_next(self->db),
-                            ps_now_ms(), err);
-    }
-    if (rc == PSD_OK) {
-        log_command(command, level);
-    }
-    return rc;
-}
-
-bool ps_replica_is_flushed(const ps_replica_t *self)
-{
-    return self->thread != NULL || !ps_registry_db_is_unflushed(self->db);
-}
-
-psd_status_t ps_replica_flush(ps_replica_t *self, psd_error_t *err)
-{
-    return ps_registry_db_flush(self->db, err);
-}
-
-/* ---- news of the thread ---- */
-
-static psd_status_t send_database(ps_replica_t *self, psd_error_t *err)
-{
-    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
-    ps_quorum_snapshot_t snapshot = {0};
-    psd_status_t rc = snapshot_of(self->db, &snapshot, err);
-
-    if (rc == PSD_OK) {
-        rc = ps_registry_backup(self->db, &bytes, err);
-    }
-    if (rc == PSD_OK) {
-        ps_quorum_thread_send_database(self->thread, &bytes, &snapshot);
-    }
-    return rc;
-}
-
-static psd_status_t install(ps_replica_t *self, psd_error_t *err)
-{
-    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = NULL;
-    const ps_quorum_snapshot_t *snapshot = NULL;
-    ps_bytes_t bytes = ps_quorum_thread_installing(self->thread, &snapshot);
-    psd_status_t rc = ps_registry_db_replace(self->db, bytes, err);
-
-    if (rc == PSD_OK) {
-        rc = ps_registry_new(&self->args, &registry, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_registry_db_load(self->db, registry, ps_now_ms(), err);
-    }
-    if (rc != PSD_OK) {
-        return psd_error_wrap(err, rc, "the registry's database as of entry %" PRIu64,
-                              snapshot->index);
-    }
-    ps_registry_destroy(&self->registry);
-    self->registry = registry; /* ownership moves */
-    registry = NULL;
-    meet_all(self, &snapshot->members);
-    self->flushed = snapshot->index;
-    ps_quorum_thread_applied(self->thread, snapshot->index, snapshot->index);
-    ps_quorum_thread_installed(self->thread);
-    return PSD_OK;
-}
-
-psd_status_t ps_replica_take(ps_replica_t *self, ps_quorum_view_t *ret_view, psd_error_t *err)
-{
-    psd_status_t rc = PSD_OK;
-
-    ps_quorum_thread_hush(self->thread);
-    ps_quorum_thread_look(self->thread, ret_view);
-    self->view = *ret_view;
-    if (ret_view->status != PSD_OK && ret_view->status != PSD_LIMIT) {
-        return psd_error_set(err, ret_view->status, "%s", ret_view->text);
-    }
-    if (ret_view->installs) {
-        rc = install(self, err);
-    }
-    if (rc == PSD_OK) {
-        rc = catch_up(self, err);
-    }
-    if (self->is_late) {
-        ret_view->state = PS_QUORUM_FOLLOWER;
-        return rc;
-    }
-    if (rc == PSD_OK && ret_view->wants_database) {
-        rc = send_database(self, err);
-    }
-    return rc;
 }

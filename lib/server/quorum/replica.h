@@ -13,9 +13,11 @@
  * ps_replica - the registry's state on this node
  *
  * What     A registry alone: a command is tried, stored, kept. A member of a
- *          replicated registry: a command is proposed, and applied like those
- *          of other members once it is committed; so the state of all members
- *          is made of the same bytes in the same order.
+ *          replicated registry: a leader applies commands, and proposes those of
+ *          one turn together; other members apply them once they are committed.
+ *          So the state of all members is made of the same bytes in the same
+ *          order. A leader that does not learn what became of them loads its
+ *          state again.
  * Shape    alone -> member, by ps_replica_begin; nothing -> member, by an
  *          invitation (ps_replica_join)
  * Owner    The caller. Threads: confined to one.
@@ -82,7 +84,8 @@ void ps_replica_hear(ps_replica_t *self, ps_bytes_t bytes);
 
 /*
  * Makes a planned command part of the state, and logs it at `level`; kind 0 does
- * nothing. Before others learn of it, ps_replica_flush is due.
+ * nothing. Before others learn of it, ps_replica_flush is due: until then a member has it
+ * in memory only, together with those before it (replica_inner.h: a group).
  *
  * Errors: PSD_IO, PSD_NOMEM, PSD_DAMAGED: neither stored nor applied;
  * PSD_NOT_LEADER another member leads, or it is unknown what became of the
@@ -93,9 +96,13 @@ PSD_MUST_CHECK psd_status_t ps_replica_commit(ps_replica_t *self, const ps_comma
 
 /* What was committed outlives a power failure: here, or in the logs of a majority. */
 PSD_MUST_CHECK bool ps_replica_is_flushed(const ps_replica_t *self);
-/* Flushes what is not. Errors: PSD_IO: what is stored is unknown, and psd
- * is to end. */
+/* Flushes what is not: alone to disk, as a member by one proposal of all commands since the
+ * last flush. Errors: PSD_IO: what is stored is unknown, and psd is to end; PSD_NOT_LEADER:
+ * what became of these commands is unknown, and ps_replica_is_ahead. */
 PSD_MUST_CHECK psd_status_t ps_replica_flush(ps_replica_t *self, psd_error_t *err);
+/* The registry has commands that may never have been: nothing of it may be said, and who
+ * borrows it must end before ps_replica_take, which loads it again. */
+PSD_MUST_CHECK bool ps_replica_is_ahead(const ps_replica_t *self);
 
 /* The nodes that have the registry, and the name of the one that leads ("":
  * unknown). Returns how many; 0: the registry is alone. */

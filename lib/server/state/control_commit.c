@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the control part changes the registry. What is stored in one turn is
- * flushed once, and nothing that may say it leaves before. */
+/* How the control part changes the registry. What is stored in one turn is flushed, or
+ * agreed on by the members, once, and nothing that may say it leaves before. */
 #include "server/metrics/meter.h"
 #include "server/quorum/replica.h"
 #include "server/state/control_inner.h"
+
+/* What was committed is proposed by the next flush, which is what takes the time. */
+static bool waits_for_members(const ps_control_t *self)
+{
+    return ps_replica_thread(self->is.replica) != NULL && !ps_replica_is_flushed(self->is.replica);
+}
 
 psd_status_t ps_control_commit(ps_control_t *self, const ps_command_t *command,
                                ps_log_level_t level, psd_error_t *err)
@@ -13,7 +19,9 @@ psd_status_t ps_control_commit(ps_control_t *self, const ps_command_t *command,
 
     if (rc == PSD_OK && command->kind != 0 && (size_t)command->kind < PS_DIM_COMMAND) {
         ps_count_add(&self->counts->commands[command->kind], 1);
-        ps_histogram_add(self->counts->commit, ps_meter_now_ns() - since_ns);
+        if (!waits_for_members(self)) {
+            ps_histogram_add(self->counts->commit, ps_meter_now_ns() - since_ns);
+        }
     }
     if (rc == PSD_OK) {
         ps_overseer_set_index(self->overseer, ps_registry_db_applied(self->is.db).index);
@@ -36,6 +44,20 @@ psd_status_t ps_control_commit_for(ps_control_t *self, const ps_control_request_
     return ps_control_commit(self, command, level, err);
 }
 
+psd_status_t ps_control_check_flushed(ps_control_t *self, psd_error_t *err)
+{
+    return ps_control_flush(self)
+               ? PSD_OK
+               : psd_error_set(err, PSD_NOT_LEADER, "it is unknown whether the change was made");
+}
+
+void ps_control_forget_said(ps_control_t *self)
+{
+    if (self->fleet != NULL && ps_replica_is_ahead(self->is.replica)) {
+        ps_fleet_forget(self->fleet);
+    }
+}
+
 void ps_control_send_due(ps_control_t *self)
 {
     if (ps_control_flush(self)) {
@@ -45,6 +67,8 @@ void ps_control_send_due(ps_control_t *self)
 
 bool ps_control_flush(ps_control_t *self)
 {
+    uint64_t since_ns = ps_meter_now_ns();
+    bool waits = waits_for_members(self);
     char quoted[512];
     psd_status_t rc = PSD_OK;
 
@@ -53,8 +77,15 @@ bool ps_control_flush(ps_control_t *self)
     }
     rc = ps_replica_flush(self->is.replica, self->err);
     if (rc == PSD_OK) {
+        if (waits) {
+            ps_histogram_add(self->counts->commit, ps_meter_now_ns() - since_ns);
+        }
         ps_fleet_release(self->fleet);
         return true;
+    }
+    if (rc == PSD_NOT_LEADER) { /* ps_control_forget_said follows */
+        psd_error_clear(self->err);
+        return false;
     }
     ps_log(PS_LOG_ERROR, "registry_not_flushed", "status=%s reason=%s", psd_status_name(rc),
            ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));

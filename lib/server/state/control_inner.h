@@ -447,8 +447,10 @@ PSD_MUST_CHECK psd_status_t ps_control_commit_for(ps_control_t *self,
                                                   ps_command_t *command, uint64_t detail,
                                                   ps_log_level_t level, psd_error_t *err);
 /* Flushes what was stored in this turn, and sends what waited for that. false: it
- * is unknown what is stored, nothing was sent, and psd is to end. */
+ * is unknown what is stored, nothing was sent, and psd, or this control part, is to end. */
 bool ps_control_flush(ps_control_t *self);
+/* The same, before something is done outside of the registry. Errors: PSD_NOT_LEADER. */
+PSD_MUST_CHECK psd_status_t ps_control_check_flushed(ps_control_t *self, psd_error_t *err);
 /* That, and sends all that nodes are to be told or asked. */
 void ps_control_send_due(ps_control_t *self);
 /* control_answer.c */

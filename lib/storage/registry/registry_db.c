@@ -111,7 +111,7 @@ psd_status_t ps_registry_db_flush(ps_registry_db_t *self, psd_error_t *err)
                              sqlite3_db_filename(self->db, "main"));
     }
     self->unflushed = false;
-    ps_commit_note_write(&self->note, self->n_commits);
+    ps_commit_note_write(&self->note, self->is_group ? self->commits_before : self->n_commits);
     return PSD_OK;
 }
 
@@ -184,6 +184,9 @@ void ps_registry_db_close(ps_registry_db_t **self_p)
 
     if (self == NULL) {
         return;
+    }
+    if (self->is_group) {
+        ps_registry_db_group_drop(self);
     }
     (void)!ps_registry_db_flush(self, NULL); /* else the next start reads what is there */
     for (int i = 0; i < STATEMENT_COUNT; i++) {

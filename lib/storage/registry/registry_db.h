@@ -80,6 +80,15 @@ PSD_MUST_CHECK psd_status_t ps_registry_db_store(ps_registry_db_t *self,
                                                  const ps_registry_t *registry,
                                                  const ps_command_t *command, ps_applied_t at,
                                                  psd_error_t *err);
+/* From here on what is stored is one transaction: ps_registry_db_applied counts it, others do
+ * not see it, and it is there after ps_registry_db_group_keep only. A command that cannot be
+ * stored ends the group: all of it is taken back. Errors: PSD_INVALID there is one; PSD_IO. */
+PSD_MUST_CHECK psd_status_t ps_registry_db_group(ps_registry_db_t *self, psd_error_t *err);
+bool ps_registry_db_is_group(const ps_registry_db_t *self);
+/* The group is stored. Errors: PSD_IO, PSD_NOMEM: all of it is taken back. */
+PSD_MUST_CHECK psd_status_t ps_registry_db_group_keep(ps_registry_db_t *self, psd_error_t *err);
+/* Takes back all that the group has stored; the registry in memory has it still. */
+void ps_registry_db_group_drop(ps_registry_db_t *self);
 /* Flushes all that is stored; does nothing where nothing is new. Errors: PSD_IO:
  * what is on disk is unknown, so the registry must not go on: nothing more is
  * stored. */

@@ -49,6 +49,9 @@ struct ps_registry_db {
     bool unflushed;     /* something was stored since the last flush */
     bool broken;        /* a flush failed: what is on disk is unknown */
     ps_applied_t applied;
+    bool is_group;           /* what is stored waits for ps_registry_db_group_keep */
+    ps_applied_t before;     /* what was applied before the group … */
+    uint64_t commits_before; /* … and how many commits there were */
     sqlite3_stmt *statements[STATEMENT_COUNT];
     sqlite3_stmt *rows[PS_ROW_COUNT][PS_ROWS_USE_COUNT];
 };

@@ -73,20 +73,34 @@ static psd_status_t store_event(ps_registry_db_t *self, const ps_command_t *comm
     return ps_query_run(&query, err);
 }
 
-/* Ends the transaction: everything is stored at that place, or nothing. */
+/* Takes back what the transaction has stored. */
+static void roll_back(ps_registry_db_t *self)
+{
+    if (sqlite3_get_autocommit(self->db) == 0) {
+        psd_status_t rolled = run(self, STATEMENT_ROLLBACK, NULL);
+
+        (void)rolled; /* the first cause is reported */
+    }
+    if (self->is_group) {
+        self->is_group = false;
+        self->applied = self->before;
+        self->n_commits = self->commits_before;
+    }
+}
+
+/* Ends the transaction, but that of a group: everything is stored at that place, or
+ * nothing. */
 static psd_status_t finish(ps_registry_db_t *self, psd_status_t rc, ps_applied_t at,
                            psd_error_t *err)
 {
     if (rc == PSD_OK) {
         rc = store_place(self, at, err);
     }
-    if (rc == PSD_OK) {
+    if (rc == PSD_OK && !self->is_group) {
         rc = run(self, STATEMENT_COMMIT, err);
     }
-    if (rc != PSD_OK && sqlite3_get_autocommit(self->db) == 0) {
-        psd_status_t rolled = run(self, STATEMENT_ROLLBACK, NULL);
-
-        (void)rolled; /* the first cause is reported */
+    if (rc != PSD_OK) {
+        roll_back(self);
     }
     if (rc == PSD_OK) {
         self->applied = at;
@@ -96,15 +110,61 @@ static psd_status_t finish(ps_registry_db_t *self, psd_status_t rc, ps_applied_t
     return rc;
 }
 
+static psd_status_t check_flushes(const ps_registry_db_t *self, psd_error_t *err)
+{
+    return self->broken ? psd_error_set(err, PSD_IO, "%s: a flush has failed; psd must start again",
+                                        sqlite3_db_filename(self->db, "main"))
+                        : PSD_OK;
+}
+
 static psd_status_t begin(ps_registry_db_t *self, ps_applied_t at, psd_error_t *err)
 {
     psd_status_t rc = check_place(self, at, err);
 
-    if (rc == PSD_OK && self->broken) {
-        rc = psd_error_set(err, PSD_IO, "%s: a flush has failed; psd must start again",
-                           sqlite3_db_filename(self->db, "main"));
+    rc = rc == PSD_OK ? check_flushes(self, err) : rc;
+    return rc == PSD_OK && !self->is_group ? run(self, STATEMENT_BEGIN, err) : rc;
+}
+
+/* ---- several in one transaction ---- */
+
+psd_status_t ps_registry_db_group(ps_registry_db_t *self, psd_error_t *err)
+{
+    psd_status_t rc = check_flushes(self, err);
+
+    if (rc == PSD_OK && self->is_group) {
+        rc = psd_error_set(err, PSD_INVALID, "a group has begun already");
     }
-    return rc == PSD_OK ? run(self, STATEMENT_BEGIN, err) : rc;
+    if (rc == PSD_OK) {
+        rc = run(self, STATEMENT_BEGIN, err);
+    }
+    if (rc == PSD_OK) {
+        self->is_group = true;
+        self->before = self->applied;
+        self->commits_before = self->n_commits;
+    }
+    return rc;
+}
+
+bool ps_registry_db_is_group(const ps_registry_db_t *self)
+{
+    return self->is_group;
+}
+
+psd_status_t ps_registry_db_group_keep(ps_registry_db_t *self, psd_error_t *err)
+{
+    psd_status_t rc = run(self, STATEMENT_COMMIT, err);
+
+    if (rc == PSD_OK) {
+        self->is_group = false;
+    } else {
+        roll_back(self);
+    }
+    return rc;
+}
+
+void ps_registry_db_group_drop(ps_registry_db_t *self)
+{
+    roll_back(self);
 }
 
 psd_status_t ps_registry_db_store(ps_registry_db_t *self, const ps_registry_t *registry,

@@ -26,6 +26,8 @@ typedef struct peer {
     uint64_t snapshot; /* member that wants one; 0: none */
     ps_quorum_snapshot_t installed;
     bool is_cut; /* from the others */
+    size_t n_extends;
+    size_t n_sent;
 } peer_t;
 
 static peer_t peers[N];
@@ -60,8 +62,10 @@ static void take_effects(size_t i)
         case PS_QUORUM_CUT:
             cr_assert_eq(effect.op, peer->op + 1);
             peer->op = effect.op;
+            peer->n_extends += effect.kind == PS_QUORUM_EXTEND ? 1 : 0;
             break;
         case PS_QUORUM_SEND:
+            peer->n_sent++;
             if (!peer->is_cut && effect.to <= N && !peers[effect.to - 1].is_cut) {
                 letter_t *letter = &queue[n_queue++];
 
@@ -186,9 +190,9 @@ static uint64_t propose(size_t i, const char *word)
 {
     uint64_t index = 0;
 
-    cr_assert_eq(ps_quorum_propose(peers[i].quorum, now,
-                                   (ps_bytes_t){(const uint8_t *)word, strlen(word)}, &index, NULL),
-                 PSD_OK);
+    const ps_bytes_t bytes = {(const uint8_t *)word, strlen(word)};
+
+    cr_assert_eq(ps_quorum_propose(peers[i].quorum, now, &bytes, 1, &index, NULL), PSD_OK);
     take_effects(i);
     flush(i);
     return index;
@@ -246,6 +250,42 @@ static psd_status_t change(size_t lead, ps_quorum_change_t kind, uint64_t id, co
     take_effects(lead);
     flush(lead);
     return rc;
+}
+
+Test(quorum, several_commands_are_one_write_and_one_round)
+{
+    size_t lead = elect();
+    char words[PS_QUORUM_COMMANDS_MAX + 1][8];
+    ps_bytes_t commands[PS_QUORUM_COMMANDS_MAX + 1];
+    ps_quorum_t *quorum = peers[lead].quorum;
+    const size_t n = PS_QUORUM_COMMANDS_MAX;
+    const uint64_t last = ps_quorum_last_index(quorum);
+    uint64_t index = 0;
+
+    for (size_t i = 0; i <= n; i++) {
+        (void)snprintf(words[i], sizeof words[i], "w%zu", i);
+        commands[i] = (ps_bytes_t){(const uint8_t *)words[i], strlen(words[i])};
+    }
+    cr_assert_eq(ps_quorum_propose(quorum, now, commands, n + 1, &index, NULL), PSD_INVALID);
+    cr_assert_eq(ps_quorum_propose(quorum, now, commands, 0, &index, NULL), PSD_INVALID);
+    commands[n - 1].size = 0;
+    cr_assert_eq(ps_quorum_propose(quorum, now, commands, n, &index, NULL), PSD_INVALID);
+    commands[n - 1].size = strlen(words[n - 1]);
+    cr_assert_eq(ps_quorum_last_index(quorum), last, "none is appended");
+    peers[lead].n_extends = 0;
+    peers[lead].n_sent = 0;
+    cr_assert_eq(ps_quorum_propose(quorum, now, commands, n, &index, NULL), PSD_OK);
+    cr_assert_eq(index, last + 1);
+    take_effects(lead);
+    cr_assert_eq(peers[lead].n_extends, 1);
+    cr_assert_eq(peers[lead].n_sent, 2, "one message to each of the others");
+    flush(lead);
+    settle();
+    cr_assert_eq(peers[lead].committed, last + n);
+    pass_until(now + 100);
+    for (size_t i = 0; i < 3 * n; i++) {
+        cr_assert(has_word(i / n, index + i % n, words[i % n]));
+    }
 }
 
 Test(quorum, a_fourth_joins_by_a_database_and_votes_then)

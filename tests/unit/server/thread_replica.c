@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lib/server/quorum/replica.h: a member that meets a command of another build. */
+/* lib/server/quorum/replica.h: a member that meets a command of another build; commands that
+ * are proposed together. */
 #include "server/quorum/replica.h"
 
 #include <stdio.h>
@@ -23,6 +24,7 @@ typedef struct world {
     ps_replica_net_t net;
     ps_replica_t *replica;
     psd_error_t *err;
+    uint64_t request; /* of the last command */
 } world_t;
 
 static void must(bool good, const char *what, const psd_error_t *err)
@@ -133,10 +135,118 @@ static void names_another_build(world_t *world)
     end(world);
 }
 
+/* ---- groups ---- */
+
+static void note(world_t *world, const char *text)
+{
+    ps_command_t command = ps_registry_plan_note(ps_replica_registry(world->replica), 1, text);
+
+    command.session = 1; /* so it is in the state */
+    command.request = ++world->request;
+    MUST(ps_replica_commit(world->replica, &command, PS_LOG_DEBUG, world->err) == PSD_OK);
+}
+
+static uint64_t hash_of(const world_t *world)
+{
+    return ps_registry_hash(ps_replica_registry(world->replica));
+}
+
+static uint64_t applied(const world_t *world)
+{
+    return ps_registry_db_applied(ps_replica_db(world->replica)).index;
+}
+
+/* A member that votes alone, and leads. */
+static void lead(world_t *world)
+{
+    ps_quorum_view_t view = {0};
+
+    begin(world);
+    open_replica(world);
+    MUST(ps_replica_start(world->replica, &world->net, world->err) == PSD_OK);
+    for (int i = 0; i < WAIT_STEPS && view.state != PS_QUORUM_LEADER; i++) {
+        const struct timespec gap = {.tv_nsec = 10000000};
+
+        MUST(ps_replica_take(world->replica, &view, world->err) == PSD_OK);
+        (void)nanosleep(&gap, NULL);
+    }
+    MUST(view.state == PS_QUORUM_LEADER);
+    ps_replica_lead(world->replica, view.term);
+    note(world, "the first one of a term waits for what is in the log");
+    MUST(ps_replica_flush(world->replica, world->err) == PSD_OK);
+}
+
+/* More than one proposal takes: all are there, in one order, also after a start. */
+static void proposes_what_was_committed_together(world_t *world)
+{
+    uint64_t before = 0;
+    uint64_t hash = 0;
+
+    lead(world);
+    before = applied(world);
+    for (int i = 0; i < PS_QUORUM_COMMANDS_MAX + 2; i++) {
+        note(world, "one of many");
+    }
+    MUST(!ps_replica_is_flushed(world->replica));
+    MUST(ps_quorum_thread_last(ps_replica_thread(world->replica)) ==
+         before + PS_QUORUM_COMMANDS_MAX);
+    MUST(ps_replica_flush(world->replica, world->err) == PSD_OK);
+    MUST(ps_replica_is_flushed(world->replica));
+    MUST(applied(world) == before + PS_QUORUM_COMMANDS_MAX + 2);
+    MUST(ps_quorum_thread_last(ps_replica_thread(world->replica)) == applied(world));
+    hash = hash_of(world);
+    before = applied(world);
+    note(world, "never proposed");
+    MUST(hash_of(world) != hash);
+    ps_replica_close(&world->replica);
+    open_replica(world);
+    MUST(hash_of(world) == hash);
+    MUST(applied(world) == before);
+    end(world);
+}
+
+/* It does not lead any more when it is to propose them: they never were. */
+static void loads_again_what_is_unknown(world_t *world)
+{
+    ps_quorum_view_t view;
+    ps_command_t command = {0};
+    uint64_t hash = 0;
+    uint64_t before = 0;
+
+    lead(world);
+    before = applied(world);
+    hash = hash_of(world);
+    ps_replica_lead(world->replica, ps_replica_led_term(world->replica) + 1);
+    note(world, "of a term that it does not lead");
+    note(world, "another one");
+    MUST(applied(world) == before + 2);
+    MUST(ps_replica_flush(world->replica, world->err) == PSD_NOT_LEADER);
+    MUST(ps_replica_is_ahead(world->replica));
+    MUST(!ps_replica_is_flushed(world->replica) && !ps_replica_may_answer(world->replica));
+    MUST(ps_replica_led_term(world->replica) == 0);
+    command = ps_registry_plan_note(ps_replica_registry(world->replica), 1, "later");
+    psd_error_clear(world->err);
+    MUST(ps_replica_commit(world->replica, &command, PS_LOG_DEBUG, world->err) == PSD_NOT_LEADER);
+    psd_error_clear(world->err);
+    MUST(ps_replica_flush(world->replica, world->err) == PSD_NOT_LEADER);
+    psd_error_clear(world->err);
+    MUST(ps_replica_take(world->replica, &view, world->err) == PSD_OK);
+    MUST(!ps_replica_is_ahead(world->replica) && ps_replica_is_flushed(world->replica));
+    MUST(hash_of(world) == hash);
+    MUST(applied(world) == before);
+    ps_replica_lead(world->replica, view.term);
+    note(world, "it leads again");
+    MUST(ps_replica_flush(world->replica, world->err) == PSD_OK);
+    MUST(applied(world) == before + 1);
+    end(world);
+}
+
 int main(void)
 {
     static world_t world;
 
     names_another_build(&world);
+    proposes_what_was_committed_together(&world);
+    loads_again_what_is_unknown(&world);
     return 0;
 }

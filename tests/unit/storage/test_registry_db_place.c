@@ -74,6 +74,90 @@ Test(registry_db_place, only_what_comes_after_is_stored)
     cr_assert_eq(n, 4);
 }
 
+/* What a database that is opened now has. */
+static uint64_t stored_hash(void)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = load_db(db);
+
+    return ps_registry_hash(registry);
+}
+
+static ps_command_t outcome(const ps_registry_t *registry, uint64_t request)
+{
+    ps_command_t note = ps_registry_plan_note(registry, 1, "a note");
+
+    note.session = 2;
+    note.request = request;
+    return note;
+}
+
+Test(registry_db_place, a_group_is_stored_as_one)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = load_db(db);
+    uint64_t before = 0;
+    uint64_t after = 0;
+
+    make_cluster(db, registry, "w");
+    before = ps_registry_hash(registry);
+    cr_assert_eq(ps_registry_db_group(db, err), PSD_OK);
+    cr_assert_eq(ps_registry_db_group(db, err), PSD_INVALID, "there is one");
+    psd_error_clear(err);
+    for (uint64_t i = 4; i < 7; i++) {
+        ps_command_t note = outcome(registry, i);
+
+        cr_assert_eq(store_at(db, registry, &note, (ps_applied_t){i, 1}), PSD_OK);
+    }
+    assert_applied(db, 6, 1);
+    after = ps_registry_hash(registry);
+    cr_assert_neq(after, before);
+    cr_assert_eq(ps_registry_db_group_keep(db, err), PSD_OK);
+    cr_assert_not(ps_registry_db_is_group(db));
+    ps_registry_db_close(&db);
+    cr_assert_eq(stored_hash(), after);
+    db = open_db();
+    assert_applied(db, 6, 1);
+}
+
+/* It is dropped, or psd ends, or one of its commands does not get in. */
+Test(registry_db_place, a_group_is_stored_as_a_whole_or_not)
+{
+    for (int end = 0; end < 3; end++) {
+        PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
+        PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = load_db(db);
+        ps_command_t note = {0};
+        uint64_t before = 0;
+
+        if (end == 0) {
+            make_cluster(db, registry, "w");
+        }
+        before = ps_registry_hash(registry);
+        cr_assert_eq(ps_registry_db_group(db, err), PSD_OK);
+        for (uint64_t i = 4; i < 7; i++) {
+            note = outcome(registry, i);
+            cr_assert_eq(store_at(db, registry, &note, (ps_applied_t){i, 1}), PSD_OK);
+        }
+        note = outcome(registry, 7);
+        if (end == 0) {
+            ps_registry_db_group_drop(db);
+        } else if (end == 1) {
+            cr_assert_eq(store_at(db, registry, &note, (ps_applied_t){6, 1}), PSD_INVALID);
+            psd_error_clear(err);
+        } else {
+            ps_registry_db_close(&db);
+            db = open_db();
+        }
+        cr_assert_not(ps_registry_db_is_group(db));
+        assert_applied(db, 3, 0);
+        ps_registry_destroy(&registry);
+        registry = load_db(db);
+        cr_assert_eq(ps_registry_hash(registry), before, "end %d", end);
+        ps_registry_db_close(&db);
+        cr_assert_eq(stored_hash(), before, "end %d", end);
+    }
+}
+
 Test(registry_db_place, members_have_a_place_of_their_own)
 {
     PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
