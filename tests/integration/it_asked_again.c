@@ -258,14 +258,6 @@ static bool a_node_is_removed_once(asked_t *a)
     return ask_again(a, "node_remove", fields, KEYS("\"node\":", "\"removed\":"));
 }
 
-#define RUN(call)                                                          \
-    do {                                                                   \
-        if (good) {                                                        \
-            good = (call);                                                 \
-            (void)fprintf(stderr, "%s %s\n", good ? "ok" : "FAIL", #call); \
-        }                                                                  \
-    } while (0)
-
 int main(void)
 {
     static asked_t a;

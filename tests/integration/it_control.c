@@ -358,14 +358,6 @@ static bool who_opens_a_table_that_is_made_is_answered(daemon_t *d)
     return true;
 }
 
-#define RUN(call)                                                          \
-    do {                                                                   \
-        if (good) {                                                        \
-            good = (call);                                                 \
-            (void)fprintf(stderr, "%s %s\n", good ? "ok" : "FAIL", #call); \
-        }                                                                  \
-    } while (0)
-
 int main(void)
 {
     daemon_t d = {.pid = 0};

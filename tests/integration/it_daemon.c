@@ -437,14 +437,6 @@ static bool after_a_restart_tables_are_known_and_rows_lost(daemon_t *d)
 
 /* ---- all ---- */
 
-#define RUN(call)                                                          \
-    do {                                                                   \
-        if (good) {                                                        \
-            good = (call);                                                 \
-            (void)fprintf(stderr, "%s %s\n", good ? "ok" : "FAIL", #call); \
-        }                                                                  \
-    } while (0)
-
 int main(void)
 {
     daemon_t d = {.pid = 0};

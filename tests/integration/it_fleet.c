@@ -466,14 +466,6 @@ static bool a_node_without_a_registry_says_where_it_is(fleet_t *f, psd_error_t *
     return true;
 }
 
-#define RUN(call)                                                          \
-    do {                                                                   \
-        if (good) {                                                        \
-            good = (call);                                                 \
-            (void)fprintf(stderr, "%s %s\n", good ? "ok" : "FAIL", #call); \
-        }                                                                  \
-    } while (0)
-
 int main(void)
 {
     fleet_t f = {.nodes = {{.pid = 0}}};

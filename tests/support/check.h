@@ -38,4 +38,13 @@
         }                                                                                      \
         psd_error_clear(err);                                                                  \
     } while (0)
+
+/* A step of main, unless one before has failed; it needs a `bool good`. */
+#define RUN(call)                                                          \
+    do {                                                                   \
+        if (good) {                                                        \
+            good = (call);                                                 \
+            (void)fprintf(stderr, "%s %s\n", good ? "ok" : "FAIL", #call); \
+        }                                                                  \
+    } while (0)
 #endif

@@ -8,7 +8,7 @@
  *   session_link.c    connections: HELLO, resending, time
  *   session_bulk.c    second connections, for large bodies
  *   session_answer.c  received messages
- *   session_anew.c    partitions that have forgotten the session
+ *   session_forgotten.c    partitions that have forgotten the session
  *
  * An operation stays in its partition's list, which is in order of submission,
  * until its end. It first waits for credits of its link. The link gives them in
@@ -227,7 +227,7 @@ void ps_bulk_uncount(ps_op_t *op);
  * again. */
 void ps_bulk_greet(ps_session_t *self, uint64_t now_ms, ps_link_t *link, ps_outbox_t *outbox);
 void ps_bulk_tick(ps_session_t *self, uint64_t now_ms, ps_link_t *link, ps_outbox_t *outbox);
-/* session_anew.c */
+/* session_forgotten.c */
 /* Its partition no longer knows the session: true when pending operations may
  * start again under another session, because none of them was taken. */
 bool ps_part_may_begin_anew(const ps_part_t *part);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* protocol/session/session.h: a partition has forgotten the client. What nobody can
- * have taken begins anew under another session; the rest breaks the client. */
+ * have taken begins again under another session; the rest breaks the client. */
 #include "session_fixture.h"
 
 #define FORGOTTEN PSD_CLOSED, PS_CLOSED_NOT_TAKEN
@@ -29,7 +29,7 @@ static void expect_broken(fixture_t *f)
     cr_expect_not(wants(f));
 }
 
-Test(session_anew, what_was_not_taken_goes_on_under_another_session)
+Test(session_forgotten, what_was_not_taken_goes_on_under_another_session)
 {
     FIXTURE(f);
 
@@ -66,7 +66,7 @@ Test(session_anew, what_was_not_taken_goes_on_under_another_session)
     EXPECT(f, "1 < PUSH 6 p0 seq 3 e5\n0 < PUSH 7 p1 seq 2 e5\n");
 }
 
-Test(session_anew, what_was_sent_twice_may_have_been_taken)
+Test(session_forgotten, what_was_sent_twice_may_have_been_taken)
 {
     FIXTURE(f);
 
@@ -79,7 +79,7 @@ Test(session_anew, what_was_sent_twice_may_have_been_taken)
     expect_broken(f);
 }
 
-Test(session_anew, a_refusal_of_a_probe_says_nothing_of_the_push)
+Test(session_forgotten, a_refusal_of_a_probe_says_nothing_of_the_push)
 {
     FIXTURE(f);
 
@@ -92,7 +92,7 @@ Test(session_anew, a_refusal_of_a_probe_says_nothing_of_the_push)
 }
 
 /* Busy may be an answer to the probe: the push, sent before, may be taken. */
-Test(session_anew, what_was_asked_about_stays_unsure)
+Test(session_forgotten, what_was_asked_about_stays_unsure)
 {
     FIXTURE(f);
 
@@ -108,7 +108,7 @@ Test(session_anew, what_was_asked_about_stays_unsure)
     expect_broken(f);
 }
 
-Test(session_anew, what_was_turned_away_was_not_taken)
+Test(session_forgotten, what_was_turned_away_was_not_taken)
 {
     FIXTURE(f);
 
@@ -127,7 +127,7 @@ Test(session_anew, what_was_turned_away_was_not_taken)
 }
 
 /* The first one's answer is on its way, and says that it was taken. */
-Test(session_anew, what_went_before_is_waited_for)
+Test(session_forgotten, what_went_before_is_waited_for)
 {
     FIXTURE(f);
 
@@ -147,7 +147,7 @@ Test(session_anew, what_went_before_is_waited_for)
     EXPECT(f, "open 1\n1 < HELLO\n1 < PUSH 3 p0 seq 1 e5\n");
 }
 
-Test(session_anew, a_pull_alone_begins_anew)
+Test(session_forgotten, a_pull_alone_begins_again)
 {
     FIXTURE(f);
 
