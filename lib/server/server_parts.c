@@ -27,6 +27,8 @@ psd_status_t ps_server_open_replica(ps_server_t *self, psd_error_t *err)
         .repair_after_ms = config->cluster.repair_after,
         .lease_ms = config->copies.lease_ms,
         .unreached_after_ms = config->copies.slow_after_ms,
+        .copy_bytes_per_s = config->copies.bytes_per_s,
+        .busy_copy_bytes_per_s = config->copies.busy_bytes_per_s,
         .disk = true,
     };
 

@@ -115,6 +115,8 @@ static inline ps_node_message_t node_message_sample(ps_node_message_kind_t kind)
                                  .last_job = 114,
                                  .seats = ps_alloc(2, sizeof *message.seats),
                                  .n_seats = 2,
+                                 .settings = ps_alloc(2, sizeof *message.settings),
+                                 .n_settings = 2,
                                  .member = 108,
                                  .token = sample_id(3),
                                  .proof = sample_id(4),
@@ -143,6 +145,8 @@ static inline ps_node_message_t node_message_sample(ps_node_message_kind_t kind)
     message.tables[0] = 3;
     message.tables[1] = 106;
     sample_text(message.text, sizeof message.text, "why");
+    message.settings[0] = (ps_setting_t){.id = 8, .value = 96};
+    message.settings[1] = (ps_setting_t){.id = 9, .value = 97};
     sample_text(message.seats[0].node, sizeof message.seats[0].node, "n1");
     sample_text(message.seats[0].endpoint, sizeof message.seats[0].endpoint, "tcp://h:1");
     sample_text(message.seats[1].node, sizeof message.seats[1].node, "n2");

@@ -65,7 +65,7 @@ typedef enum ps_agent_task_kind {
     PS_TASK_TABLE = 1, /* table: all of it, as it is now */
     PS_TASK_DROP,      /* id */
     PS_TASK_JOB,       /* job */
-    PS_TASK_SESSIONS,  /* session: the highest that was given out */
+    PS_TASK_SESSIONS,  /* session: the highest that was given out; message: settings */
     PS_TASK_ASK,       /* question, id of a job or 0, words */
     PS_TASK_FENCE,     /* fence; a report has the answer */
     PS_TASK_INVITE,    /* message */

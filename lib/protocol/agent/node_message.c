@@ -59,6 +59,8 @@ static const ps_field_t place_fields[] = {
             PS_ARRAY_ROW(ps_place_t, copy, copies, copies.at, copies.n, PS_COPIES_MAX)
                 PS_FIELD_ROW(ps_place_t, TEXT, ipc, ipc)};
 PS_FIELD_SHAPE(place, ps_place_t)
+static const ps_field_t setting_fields[] = {PS_SETTING_FIELDS(PS_FIELD_ROW, ps_setting_t, )};
+PS_FIELD_SHAPE(setting, ps_setting_t)
 static const ps_field_t worker_fields[] = {PS_RANK_FIELDS(PS_FIELD_ROW, ps_worker_t, )};
 PS_FIELD_SHAPE(worker, ps_worker_t)
 
@@ -108,6 +110,7 @@ void ps_node_message_done(ps_node_message_t *self)
     ps_free(self->tables);
     ps_free(self->places);
     ps_free(self->seats);
+    ps_free(self->settings);
     *self = (ps_node_message_t){0};
 }
 

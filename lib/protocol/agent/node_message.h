@@ -87,6 +87,8 @@ typedef struct ps_node_message {
     uint32_t last_table; /* the greatest numbers that were given out */
     uint32_t last_job;
     uint64_t session;
+    ps_setting_t *settings; /* SESSIONS: all that the cluster has set */
+    size_t n_settings;
     ps_table_t table; /* without its lists */
     ps_place_t *places;
     size_t n_places;

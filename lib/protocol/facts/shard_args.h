@@ -57,4 +57,11 @@ typedef struct ps_shard_args {
     ps_shard_counts_t *counts;      /* borrowed; where it counts; NULL: in memory of its own */
 } ps_shard_args_t;
 
+/* Those of the arguments that the cluster may set while the shard runs. */
+typedef struct ps_shard_limits {
+    uint64_t slow_after_ms; /* 0: those of the arguments count */
+    uint64_t copy_bytes_per_s;
+    uint64_t busy_copy_bytes_per_s;
+} ps_shard_limits_t;
+
 #endif

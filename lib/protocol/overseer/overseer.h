@@ -138,6 +138,8 @@ void ps_overseer_tell_table(ps_overseer_t *self, uint32_t table);
 void ps_overseer_tell_job(ps_overseer_t *self, uint32_t job);
 /* Announces that sessions up to this one may be given out. */
 void ps_overseer_tell_sessions(ps_overseer_t *self, uint64_t session);
+/* Sends what the cluster has set, which nodes go by from then on. */
+void ps_overseer_tell_settings(ps_overseer_t *self);
 uint64_t ps_overseer_sessions(const ps_overseer_t *self);
 /* Sets the index of the last command that the state has: all that is sent from now on
  * carries it. */

@@ -112,10 +112,13 @@ ps_sent_t ps_overseer_encode(const ps_overseer_t *self, const ps_sending_round_t
     case PS_TELL_ASK:
         return encode_question(self, round->question, &message, buffer);
     case PS_TELL_SESSIONS:
+        message.session = self->sessions;
+        message.settings =
+            (ps_setting_t *)(uintptr_t)ps_registry_settings(registry, &message.n_settings);
+        return encode(&message, buffer);
     case PS_TELL_DROP:
     case PS_TELL_COUNT:
     default:
-        message.session = self->sessions;
         message.table.id = round->id;
         return encode(&message, buffer);
     }

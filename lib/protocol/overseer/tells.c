@@ -294,6 +294,11 @@ void ps_overseer_tell_sessions(ps_overseer_t *self, uint64_t session)
     }
 }
 
+void ps_overseer_tell_settings(ps_overseer_t *self)
+{
+    note_everywhere(self, PS_TELL_SESSIONS, 0);
+}
+
 uint64_t ps_overseer_sessions(const ps_overseer_t *self)
 {
     return self->sessions;

@@ -208,9 +208,11 @@ typedef struct ps_registry_args {
     uint32_t tables_max;         /* limits refuse new ones, never a load */
     uint32_t jobs_max;           /* jobs that have not ended */
     uint32_t nodes_max;
-    bool disk;           /* nodes have logs: level disk is available */
-    uint32_t copies_max; /* replicas that a table may want, up to
-                            PS_REPLICAS_MAX; 0 is 1 */
+    bool disk;                      /* nodes have logs: level disk is available */
+    uint32_t copies_max;            /* replicas that a table may want, up to
+                                       PS_REPLICAS_MAX; 0 is 1 */
+    uint64_t copy_bytes_per_s;      /* of each node, which goes by it: rows to new copies; 0: any */
+    uint64_t busy_copy_bytes_per_s; /* the same while clients use the shards */
     /* For registry_decide.h; 0 means the default given with each. */
     uint64_t suspect_after_ms;   /* 400: silence after which a node is suspect */
     uint64_t ask_again_ms;       /* 100: between retries of a fence */
@@ -449,6 +451,8 @@ uint64_t ps_registry_old_sessions(const ps_registry_t *self);
 
 /* The value that counts: the cluster's, else that of ps_registry_args_t. */
 uint64_t ps_registry_setting(const ps_registry_t *self, ps_setting_id_t id);
+/* All that the cluster has set, in no order: nodes are told. Borrowed until the next command. */
+const ps_setting_t *ps_registry_settings(const ps_registry_t *self, size_t *ret_n);
 /* The value that would count without the cluster's. */
 uint64_t ps_registry_own_setting(const ps_registry_t *self, ps_setting_id_t id);
 bool ps_registry_is_set(const ps_registry_t *self, ps_setting_id_t id);

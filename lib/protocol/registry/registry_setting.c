@@ -36,6 +36,12 @@ static uint64_t value_in(const ps_registry_args_t *args, ps_setting_id_t id)
         return args->lost_after_ms;
     case PS_SETTING_JOIN_WITHIN:
         return args->join_within_ms;
+    case PS_SETTING_SLOW_AFTER:
+        return args->unreached_after_ms;
+    case PS_SETTING_COPY_RATE:
+        return args->copy_bytes_per_s;
+    case PS_SETTING_BUSY_COPY_RATE:
+        return args->busy_copy_bytes_per_s;
     case PS_SETTING_END:
     default:
         return 0;
@@ -66,6 +72,15 @@ static void set_in(ps_registry_args_t *args, const ps_setting_t *setting)
     case PS_SETTING_JOIN_WITHIN:
         args->join_within_ms = setting->value;
         break;
+    case PS_SETTING_SLOW_AFTER:
+        args->unreached_after_ms = setting->value;
+        break;
+    case PS_SETTING_COPY_RATE:
+        args->copy_bytes_per_s = setting->value;
+        break;
+    case PS_SETTING_BUSY_COPY_RATE:
+        args->busy_copy_bytes_per_s = setting->value;
+        break;
     case PS_SETTING_END:
     default:
         break;
@@ -90,6 +105,12 @@ uint64_t ps_registry_setting(const ps_registry_t *self, ps_setting_id_t id)
 uint64_t ps_registry_own_setting(const ps_registry_t *self, ps_setting_id_t id)
 {
     return value_in(&self->own, id);
+}
+
+const ps_setting_t *ps_registry_settings(const ps_registry_t *self, size_t *ret_n)
+{
+    *ret_n = self->n_settings;
+    return self->settings;
 }
 
 bool ps_registry_is_set(const ps_registry_t *self, ps_setting_id_t id)
@@ -137,7 +158,8 @@ psd_status_t ps_command_check_setting(const ps_registry_t *self, const ps_comman
                                       psd_error_t *err)
 {
     const ps_setting_t *setting = &command->setting;
-    bool needs_some = setting->id != PS_SETTING_EVEN_OUT;
+    bool needs_some = setting->id != PS_SETTING_EVEN_OUT && setting->id != PS_SETTING_COPY_RATE &&
+                      setting->id != PS_SETTING_BUSY_COPY_RATE;
 
     if (setting->id == 0 || ps_setting_key((ps_setting_id_t)setting->id) == NULL) {
         return psd_error_set(err, PSD_DAMAGED, "setting %" PRIu32 " is none", setting->id);

@@ -225,6 +225,8 @@ void ps_rows_resend(ps_replicas_t *self, const ps_follower_t *follower);
 /* True when a transfer to it has begun, or will begin, and it is not whole
  * yet. */
 bool ps_rows_are_given(ps_replicas_t *self, const ps_follower_t *follower);
+/* The limits have changed: turns that were booked by the old ones do not count. */
+void ps_rows_book_again(ps_replicas_t *self);
 /* True when the records after acked_lsn are those that the state in flight
  * lacks. */
 bool ps_rows_state_is_given(ps_replicas_t *self, const ps_follower_t *follower);

@@ -108,6 +108,15 @@ void ps_rows_settled(ps_replicas_t *self)
     }
 }
 
+void ps_rows_book_again(ps_replicas_t *self)
+{
+    for (size_t i = 0; i < PS_COPIES_MAX - 1; i++) {
+        if (self->giving[i] != NULL) {
+            self->giving[i]->slot_us = 0;
+        }
+    }
+}
+
 bool ps_rows_all_lack(const ps_replicas_t *self, uint64_t *ret_place)
 {
     *ret_place = 0;

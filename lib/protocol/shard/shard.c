@@ -393,6 +393,35 @@ static psd_status_t step_tick(ps_shard_t *self, psd_error_t *err)
     return ps_shard_visit(self, visit_tick, NULL, err);
 }
 
+static psd_status_t book_again(ps_shard_t *self, ps_partition_t *partition, const void *arg,
+                               psd_error_t *err)
+{
+    (void)arg;
+    (void)err;
+    if (partition->replicas != NULL) {
+        ps_rows_book_again(partition->replicas);
+        ps_partition_wake(&self->step, partition, self->step.now_ms);
+    }
+    return PSD_OK;
+}
+
+static void take_limits(ps_shard_t *self, const ps_shard_limits_t *limits)
+{
+    ps_shard_args_t *args = &self->step.args;
+
+    if (limits->slow_after_ms == 0 ||
+        (args->slow_after_ms == limits->slow_after_ms &&
+         args->copy_bytes_per_s == limits->copy_bytes_per_s &&
+         args->busy_copy_bytes_per_s == limits->busy_copy_bytes_per_s)) {
+        return;
+    }
+    args->slow_after_ms = (uint32_t)limits->slow_after_ms;
+    args->copy_bytes_per_s = limits->copy_bytes_per_s;
+    args->busy_copy_bytes_per_s = limits->busy_copy_bytes_per_s;
+    self->step.give_free_us = 0;
+    (void)!ps_shard_visit(self, book_again, NULL, NULL);
+}
+
 psd_status_t ps_shard_step(ps_shard_t *self, const ps_event_t *event, ps_outbox_t *outbox,
                            psd_error_t *err)
 {
@@ -403,6 +432,7 @@ psd_status_t ps_shard_step(ps_shard_t *self, const ps_event_t *event, ps_outbox_
     self->step.other_giving = event->other_giving;
     self->step.given_bytes = 0;
     self->step.outbox = outbox;
+    take_limits(self, &event->limits);
     switch (event->kind) {
     case PS_EVENT_MESSAGE:
         self->step.told_job = event->told_job;

@@ -71,6 +71,7 @@ typedef struct ps_event {
     uint64_t other_bytes;         /* memory of the node's other shards, for memory_bytes */
     uint32_t other_giving;        /* the number of them that send rows to new copies
                                    */
+    ps_shard_limits_t limits;     /* that count from here on */
     uint64_t last_session;        /* MESSAGE: the highest that the registry has
                                      given out; 0: not known here */
     uint32_t told_job;            /* MESSAGE: jobs up to this one are known here, or gone; 0:

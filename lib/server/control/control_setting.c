@@ -246,6 +246,7 @@ psd_status_t ps_control_setting_set(ps_control_t *self, ps_control_request_t *re
         }
         if (rc == PSD_OK && command.kind != 0) {
             ps_control_tell_overridden(self, (uint32_t)id);
+            ps_overseer_tell_settings(self->overseer);
             ps_control_decide_later(self);
         }
     }

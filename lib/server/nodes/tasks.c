@@ -50,9 +50,11 @@ psd_status_t ps_task_run(ps_shards_t *shards, const ps_plugins_t *plugins,
     case PS_TASK_SIZES:
         return ps_shards_send_ask(shards, PS_CALL_SIZES, 0, ret_local, err);
     case PS_TASK_SESSIONS:
+        ps_shards_set_settings(shards, task->message->settings, task->message->n_settings);
+        ps_shards_set_last_session(shards, task->session);
+        return PSD_OK;
     case PS_TASK_INVITE: /* not for the shards */
     default:
-        ps_shards_set_last_session(shards, task->session);
         return PSD_OK;
     }
 }

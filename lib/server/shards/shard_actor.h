@@ -25,16 +25,20 @@
 
 /* State that every thread of the node may read at any time. */
 typedef struct ps_shard_common {
-    atomic_int log_level;              /* ps_log_level_t */
-    atomic_uint_fast64_t last_session; /* the highest that was given out */
-    atomic_uint_fast32_t told_job;     /* jobs up to this one are known here, or gone */
-    atomic_uint_fast64_t bytes;        /* that all shards keep */
-    atomic_uint_fast64_t pieces;       /* of unfinished messages, beside them */
-    atomic_uint_fast64_t tail_bytes;   /* beside them, for other copies */
-    atomic_uint n_giving;              /* shards that give rows to new copies */
-    atomic_bool is_deaf;               /* a shard has ended: it could not wait for messages */
-    ps_filler_t *filler;               /* owned by the owner of this */
-    ps_turns_t *turns;                 /* borrowed; of all threads; may be NULL */
+    atomic_int log_level;               /* ps_log_level_t */
+    atomic_uint_fast64_t last_session;  /* the highest that was given out */
+    atomic_uint_fast32_t told_job;      /* jobs up to this one are known here, or gone */
+    atomic_uint_fast64_t slow_after_ms; /* ps_shard_limits_t, of which this is stored last; 0: none
+                                           are told yet … */
+    atomic_uint_fast64_t copy_bytes_per_s;
+    atomic_uint_fast64_t busy_copy_bytes_per_s;
+    atomic_uint_fast64_t bytes;      /* that all shards keep */
+    atomic_uint_fast64_t pieces;     /* of unfinished messages, beside them */
+    atomic_uint_fast64_t tail_bytes; /* beside them, for other copies */
+    atomic_uint n_giving;            /* shards that give rows to new copies */
+    atomic_bool is_deaf;             /* a shard has ended: it could not wait for messages */
+    ps_filler_t *filler;             /* owned by the owner of this */
+    ps_turns_t *turns;               /* borrowed; of all threads; may be NULL */
 } ps_shard_common_t;
 
 /* What the thread starts with, and what it reports when it is ready. The

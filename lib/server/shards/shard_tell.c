@@ -43,6 +43,11 @@ void ps_shard_hear(const ps_shard_told_t *self, const ps_shard_common_t *common,
     event->other_bytes = atomic_load_explicit(&common->bytes, memory_order_relaxed) - self->bytes;
     event->other_giving =
         atomic_load_explicit(&common->n_giving, memory_order_relaxed) - self->giving;
+    event->limits = (ps_shard_limits_t){
+        .slow_after_ms = atomic_load_explicit(&common->slow_after_ms, memory_order_acquire),
+        .copy_bytes_per_s = atomic_load_explicit(&common->copy_bytes_per_s, memory_order_relaxed),
+        .busy_copy_bytes_per_s =
+            atomic_load_explicit(&common->busy_copy_bytes_per_s, memory_order_relaxed)};
 }
 
 uint64_t ps_shard_tell_ms(const ps_shard_told_t *self)

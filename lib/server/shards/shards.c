@@ -162,6 +162,9 @@ psd_status_t ps_shards_start(const ps_shards_args_t *args, ps_shards_t **ret_sha
     atomic_init(&self->common.tail_bytes, 0);
     atomic_init(&self->common.last_session, 0);
     atomic_init(&self->common.told_job, 0);
+    atomic_init(&self->common.slow_after_ms, 0);
+    atomic_init(&self->common.copy_bytes_per_s, 0);
+    atomic_init(&self->common.busy_copy_bytes_per_s, 0);
     atomic_init(&self->common.is_deaf, false);
     self->common.turns = args->turns;
     rc = settle_logs(self, args, err);
@@ -280,6 +283,33 @@ void ps_shards_set_log_level(ps_shards_t *self, int level)
 void ps_shards_set_told_job(ps_shards_t *self, uint32_t job)
 {
     atomic_store(&self->common.told_job, job);
+}
+
+void ps_shards_set_settings(ps_shards_t *self, const ps_setting_t *settings, size_t n)
+{
+    const ps_shard_args_t *own = &self->threads[0].args.core;
+    ps_shard_limits_t limits = {.slow_after_ms = own->slow_after_ms,
+                                .copy_bytes_per_s = own->copy_bytes_per_s,
+                                .busy_copy_bytes_per_s = own->busy_copy_bytes_per_s};
+
+    for (size_t i = 0; i < n; i++) {
+        switch ((int)settings[i].id) {
+        case PS_SETTING_SLOW_AFTER:
+            limits.slow_after_ms = settings[i].value;
+            break;
+        case PS_SETTING_COPY_RATE:
+            limits.copy_bytes_per_s = settings[i].value;
+            break;
+        case PS_SETTING_BUSY_COPY_RATE:
+            limits.busy_copy_bytes_per_s = settings[i].value;
+            break;
+        default: /* the registry goes by it */
+            break;
+        }
+    }
+    atomic_store(&self->common.copy_bytes_per_s, limits.copy_bytes_per_s);
+    atomic_store(&self->common.busy_copy_bytes_per_s, limits.busy_copy_bytes_per_s);
+    atomic_store(&self->common.slow_after_ms, limits.slow_after_ms);
 }
 
 void ps_shards_set_last_session(ps_shards_t *self, uint64_t session)

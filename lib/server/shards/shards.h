@@ -75,6 +75,9 @@ uint64_t ps_shards_bytes(const ps_shards_t *self);
 void ps_shards_set_log_level(ps_shards_t *self, int level);
 /* The highest session number; call it before giving that number out. */
 void ps_shards_set_last_session(ps_shards_t *self, uint64_t session);
+/* What the cluster has set counts, in place of what the node's file says; without a setting that
+ * counts again. */
+void ps_shards_set_settings(ps_shards_t *self, const ps_setting_t *settings, size_t n);
 /* Jobs up to that number that the shards do not know are gone. */
 void ps_shards_set_told_job(ps_shards_t *self, uint32_t job);
 

@@ -60,7 +60,7 @@ static bool add_move(const ps_control_t *self, const ps_move_t *move, uint64_t c
 /* The expected speed of a copy, and the source of that number. */
 static uint64_t rate_of(const ps_control_t *self, const char **ret_from)
 {
-    uint64_t limit = self->is.config->copies.bytes_per_s;
+    uint64_t limit = ps_registry_setting(self->is.registry, PS_SETTING_COPY_RATE);
     uint64_t measured = ps_registry_copy_rate(self->is.registry);
 
     if (limit > 0 && (measured == 0 || measured > limit)) {

@@ -419,8 +419,15 @@ Test(agent, says_what_the_shards_cannot_do)
     assert_silent(); /* a report has the answer */
     hear(&(ps_node_message_t){.kind = PS_NODE_BEAT, .serial = 91, .at = job.at});
     assert_answers(91, PSD_UNSUPPORTED, "it is a message of nodes");
-    hear(&(ps_node_message_t){.kind = PS_NODE_SESSIONS, .serial = 92, .session = 7, .at = job.at});
+    hear(&(ps_node_message_t){.kind = PS_NODE_SESSIONS,
+                              .serial = 92,
+                              .session = 7,
+                              .settings = &(ps_setting_t){.id = PS_SETTING_COPY_RATE, .value = 5},
+                              .n_settings = 1,
+                              .at = job.at});
     cr_assert_eq(next_task(PS_TASK_SESSIONS).session, 7);
+    cr_assert_eq(next_task(PS_TASK_SESSIONS).message->n_settings, 1);
+    cr_assert_eq(next_task(PS_TASK_SESSIONS).message->settings[0].value, 5);
     ps_agent_began(agent, 0, PSD_OK, "");
     assert_answers(92, PSD_OK, "");
 }

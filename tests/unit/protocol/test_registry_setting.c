@@ -53,6 +53,29 @@ Test(registry_setting, every_setting_can_be_set_and_has_a_key)
     }
 }
 
+/* What is not set is not told: the node's file counts. */
+Test(registry_setting, nodes_are_told_what_is_set)
+{
+    const ps_setting_t *settings = NULL;
+    size_t n = 1;
+
+    make_cluster();
+    (void)ps_registry_settings(registry, &n);
+    cr_assert_eq(n, 0);
+    set(PS_SETTING_COPY_RATE, 0);
+    set(PS_SETTING_SLOW_AFTER, 4000);
+    settings = ps_registry_settings(registry, &n);
+    cr_assert_eq(n, 2);
+    cr_assert_eq(settings[0].id, PS_SETTING_COPY_RATE);
+    cr_assert_eq(settings[0].value, 0, "no limit");
+    cr_assert_eq(settings[1].value, 4000);
+    cr_assert_eq(registry->args.unreached_after_ms, 4000);
+    unset(PS_SETTING_COPY_RATE);
+    settings = ps_registry_settings(registry, &n);
+    cr_assert_eq(n, 1);
+    cr_assert_eq(settings[0].id, PS_SETTING_SLOW_AFTER);
+}
+
 Test(registry_setting, one_that_cannot_be_stored_is_undone)
 {
     const uint64_t value = 4711;

@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <stdint.h>
 
+#include "base/alloc.h"
 #include "protocol/shard/shard_state.h"
 
 #define PART UINT64_C(10000)
@@ -96,6 +97,21 @@ Test(rows_pace, no_turn_wakes_the_shard_when_there_is_one)
 Test(rows_pace, shards_that_give_at_once_share_the_limit)
 {
     shard->step.other_giving = 3;
+    expect_about(given_in(1000, 1, PART, UINT64_MAX), RATE / 4);
+}
+
+Test(rows_pace, the_cluster_may_set_the_limits)
+{
+    PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
+    const uint64_t slow_after_ms = shard->step.args.slow_after_ms;
+    ps_event_t event = {.kind = PS_EVENT_TICK, .now_ms = shard->step.now_ms};
+
+    cr_assert_eq(ps_shard_step(shard, &event, &outbox, NULL), PSD_OK);
+    cr_assert_eq(shard->step.args.copy_bytes_per_s, RATE, "none were told");
+    cr_assert_eq(shard->step.args.slow_after_ms, slow_after_ms);
+    event.limits = (ps_shard_limits_t){.slow_after_ms = 777, .copy_bytes_per_s = RATE / 4};
+    cr_assert_eq(ps_shard_step(shard, &event, &outbox, NULL), PSD_OK);
+    cr_assert_eq(shard->step.args.slow_after_ms, 777);
     expect_about(given_in(1000, 1, PART, UINT64_MAX), RATE / 4);
 }
 
