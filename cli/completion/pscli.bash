@@ -20,7 +20,7 @@ _pscli() {
         esac
     done
     case $noun in
-    "") words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top bench explain completion help version" ;;
+    "") words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top bench env explain completion help version" ;;
     cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore settings get set unset registry rebuild" ;;
     node) [ -z "$verb" ] && words=" list inspect drain remove promote demote" ;;
     table) [ -z "$verb" ] && words=" create list inspect drop ack set export import" ;;
@@ -38,6 +38,7 @@ _pscli() {
     wait) rest=$verb; verb="" ;;
     top) rest=$verb; verb="" ;;
     bench) [ -z "$verb" ] && words=" push pull pushpull latency suite" ;;
+    env) rest=$verb; verb="" ;;
     explain) rest=$verb; verb="" ;;
     completion) rest=$verb; verb="" ;;
     help) rest=$verb; verb="" ;;
@@ -294,6 +295,8 @@ _pscli() {
     --launcher) words="local ssh mpi slurm kubernetes yarn"; value=1 ;;
         esac
         ;;
+    "env")
+        ;;
     "explain")
         [ -z "$rest$value" ] && [[ $current != -* ]] &&
             words=$(pscli explain -o name 2>/dev/null)
@@ -306,7 +309,7 @@ _pscli() {
         flags+=" --man"
         case $previous in
         esac
-        words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top bench explain completion help version"
+        words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top bench env explain completion help version"
         ;;
     "version")
         ;;

@@ -17,6 +17,7 @@ complete -c pscli -f -n __fish_use_subcommand -a check -d 'verdicts for monitori
 complete -c pscli -f -n __fish_use_subcommand -a wait -d 'wait until something is so'
 complete -c pscli -f -n __fish_use_subcommand -a top -d 'the cluster at work: rates of tables and jobs'
 complete -c pscli -f -n __fish_use_subcommand -a bench -d 'measure pushes and pulls'
+complete -c pscli -f -n __fish_use_subcommand -a env -d 'what programs take from the environment'
 complete -c pscli -f -n __fish_use_subcommand -a explain -d 'explain an error code'
 complete -c pscli -f -n __fish_use_subcommand -a completion -d 'shell completion'
 complete -c pscli -f -n __fish_use_subcommand -a help -d 'help for a command'

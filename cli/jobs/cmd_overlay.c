@@ -96,24 +96,38 @@ static json_t *settings_json(const ps_overlay_conf_t *conf)
     return settings;
 }
 
-psd_status_t ps_cmd_job_check_overlay(ps_cli_t *cli, psd_error_t *err)
+/* conf is initialised. */
+static psd_status_t read_conf(const char *path, uint32_t n_workers, ps_overlay_conf_t *conf,
+                              psd_error_t *err)
 {
-    const char *path = cli->args.words[0];
-    size_t length = 0;
-    PSD_AUTO(ps_overlay_conf_done) ps_overlay_conf_t conf;
     PSD_AUTO(ps_free_at) char *text = ps_alloc_raw(1, FILE_BYTES_MAX);
-    PSD_AUTO(ps_json_unref) json_t *doc = NULL;
+    size_t length = 0;
     psd_status_t rc = PSD_OK;
 
-    ps_overlay_conf_init(&conf);
     if (text == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for %s", path);
     }
     rc = read_file(path, text, FILE_BYTES_MAX, &length, err);
-    if (rc == PSD_OK) {
-        rc = ps_overlay_conf_read(&conf, text, length, path,
-                                  (uint32_t)ps_args_u64(&cli->args, "workers"), err);
-    }
+    return rc == PSD_OK ? ps_overlay_conf_read(conf, text, length, path, n_workers, err) : rc;
+}
+
+psd_status_t ps_overlay_file_check(const char *path, psd_error_t *err)
+{
+    PSD_AUTO(ps_overlay_conf_done) ps_overlay_conf_t conf;
+
+    ps_overlay_conf_init(&conf);
+    return read_conf(path, 0, &conf, err);
+}
+
+psd_status_t ps_cmd_job_check_overlay(ps_cli_t *cli, psd_error_t *err)
+{
+    const char *path = cli->args.words[0];
+    PSD_AUTO(ps_overlay_conf_done) ps_overlay_conf_t conf;
+    PSD_AUTO(ps_json_unref) json_t *doc = NULL;
+    psd_status_t rc = PSD_OK;
+
+    ps_overlay_conf_init(&conf);
+    rc = read_conf(path, (uint32_t)ps_args_u64(&cli->args, "workers"), &conf, err);
     if (rc != PSD_OK) {
         return rc;
     }

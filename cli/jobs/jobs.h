@@ -21,10 +21,13 @@ psd_status_t ps_cmd_checkpoint_verify(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_checkpoint_restore(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_checkpoint_resume(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_checkpoint_drop(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_env(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_job_list(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_job_inspect(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_job_stop(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_job_check_overlay(ps_cli_t *cli, psd_error_t *err);
+/* Is it a right settings file of an overlay? Errors: PSD_IO, PSD_INVALID naming the line. */
+PSD_MUST_CHECK psd_status_t ps_overlay_file_check(const char *path, psd_error_t *err);
 psd_status_t ps_cmd_worker_list(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_worker_exec(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_clock_list(ps_cli_t *cli, psd_error_t *err);

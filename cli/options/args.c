@@ -97,13 +97,31 @@ static psd_status_t set_from_context(void *arg, const char *key, const char *val
 /* Without an endpoint it takes the one that programs use. */
 static psd_status_t read_programs_endpoint(ps_args_t *self, psd_error_t *err)
 {
-    static const char NAME[] = "PSD_ENDPOINT";
-    const char *value = getenv(NAME);
+    psd_status_t rc = PSD_OK;
 
-    if (value == NULL || value[0] == '\0' || ps_args_given(self, "endpoint")) {
+    if (ps_args_given(self, "endpoint") || self->help || self->version) {
         return PSD_OK;
     }
-    return ps_opts_offer(&self->opts, ps_opts_find(&self->opts, "endpoint"), value, NAME, err);
+    rc = ps_environment_read("PSD_ENDPOINT", &self->programs_endpoint, err);
+    return rc != PSD_OK || self->programs_endpoint.text == NULL
+               ? rc
+               : ps_opts_offer(&self->opts, ps_opts_find(&self->opts, "endpoint"),
+                               self->programs_endpoint.text, self->programs_endpoint.origin, err);
+}
+
+/* Of pscli run: another system's name for the file of hosts. */
+static psd_status_t read_hostfile(ps_args_t *self, psd_error_t *err)
+{
+    int i = ps_opts_find(&self->opts, "hostfile");
+    psd_status_t rc = PSD_OK;
+
+    if (i < 0 || ps_args_given(self, "hostfile")) {
+        return PSD_OK;
+    }
+    rc = ps_environment_read("PSCLI_HOSTFILE", &self->hostfile, err);
+    return rc != PSD_OK || self->hostfile.text == NULL
+               ? rc
+               : ps_opts_offer(&self->opts, i, self->hostfile.text, self->hostfile.origin, err);
 }
 
 static psd_status_t check_words(const ps_args_t *self, psd_error_t *err)
@@ -176,6 +194,9 @@ psd_status_t ps_args_parse(ps_args_t *self, int argc, char *const *argv, psd_err
     }
     if (rc == PSD_OK) {
         rc = read_programs_endpoint(self, err);
+    }
+    if (rc == PSD_OK) {
+        rc = read_hostfile(self, err);
     }
     if (rc != PSD_OK || self->help || self->version) {
         return rc;

@@ -88,6 +88,7 @@ static const ps_noun_t NOUNS[] = {
     {"wait", "wait until something is so"},
     {"top", "the cluster at work: rates of tables and jobs"},
     {"bench", "measure pushes and pulls"},
+    {"env", "what programs take from the environment"},
     {"explain", "explain an error code"},
     {"completion", "shell completion"},
     {"help", "help for a command"},

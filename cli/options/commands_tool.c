@@ -119,6 +119,10 @@ static const ps_opt_t RUN_OPTIONS[] = {
      .help = "the private psd; default: the one next to pscli, else from PATH"},
     {.name = NULL}};
 
+static const ps_example_t ENV_EXAMPLES[] = {
+    {"pscli env", "every setting, its value and whose variable says it"},
+    {"PSD_ALIASES=dmtk pscli env", "with the names of DMTK"},
+    {NULL, NULL}};
 static const ps_example_t EXPLAIN_EXAMPLES[] = {
     {"pscli explain E2003", "what the code means and what to do"},
     {"pscli explain", "every code"},
@@ -163,6 +167,18 @@ const ps_cmd_t ps_cmds_tool[] = {
      .options = RUN_OPTIONS,
      .flags = PS_CMD_REST | PS_CMD_DRY_RUN,
      .run = ps_cmd_run},
+    {.noun = "env",
+     .arguments = "",
+     .summary = "show what programs take from the environment",
+     .details =
+         "Every setting of libpsd with its value and its origin: psd's own variable, or other "
+         "systems' (DMLC_NUM_WORKER, ENABLE_LEMETHOD), which psd's own overrules; then the keys "
+         "of psd.yaml and options of pscli that the environment sets, and variables that set "
+         "nothing. PSD_ALIASES names the families of names that are read: dmlc, overlay, dmtk, "
+         "parameter_server; default: the first two. Two names that differ are an error, and so is "
+         "a name that psd refuses. Needs no psd.",
+     .examples = ENV_EXAMPLES,
+     .run = ps_cmd_env},
     {.noun = "explain",
      .arguments = "[CODE]",
      .max_args = 1,

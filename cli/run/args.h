@@ -13,6 +13,7 @@
 #define PS_CLI_ARGS_H
 
 #include "cli/run/command.h"
+#include "transport/environment/environment.h"
 
 typedef struct ps_args {
     const ps_noun_t *noun; /* NULL: none named */
@@ -22,8 +23,10 @@ typedef struct ps_args {
     bool version;
     const char **words; /* owned array; after noun and verb */
     size_t n_words, words_capacity;
-    ps_opts_t opts; /* global ones, then the command's */
-    char *context;  /* owned; the file's text, cut up */
+    ps_opts_t opts;                     /* global ones, then the command's */
+    char *context;                      /* owned; the file's text, cut up */
+    ps_environment_t programs_endpoint; /* $PSD_ENDPOINT … */
+    ps_environment_t hostfile;          /* other systems' machine_file */
 } ps_args_t;
 
 /* A zeroed struct is empty. Frees and zeroes it; fits PSD_AUTO. */

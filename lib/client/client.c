@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -13,6 +12,7 @@
 #include "client/job/job.h"
 #include "client/requests/draft.h"
 #include "client/requests/wait.h"
+#include "transport/environment/environment.h"
 #include "transport/threads/fork.h"
 
 #define RESEND_MS 250
@@ -202,10 +202,16 @@ psd_status_t psd_connect(const char *endpoint, const psd_options_t *options,
                          psd_client_t **ret_client, psd_error_t *err)
 {
     char nearest[PS_ENDPOINT_MAX + 1];
+    ps_environment_t said = {.text = NULL};
 
     psd_error_clear(err);
     if (endpoint == NULL) {
-        endpoint = getenv("PSD_ENDPOINT");
+        psd_status_t rc = ps_environment_read("PSD_ENDPOINT", &said, err);
+
+        if (rc != PSD_OK) {
+            return psd_error_wrap(err, rc, "connect");
+        }
+        endpoint = said.text;
     }
     if (endpoint == NULL || endpoint[0] == '\0') {
         ps_nearest_endpoint(nearest);

@@ -117,6 +117,7 @@ run rooms python3 $lint/check_rooms.py
 run types python3 $lint/check_types.py
 run calls python3 $lint/check_calls.py
 run config python3 $lint/check_config.py
+run environment python3 $lint/check_environment.py
 run metrics python3 $lint/check_metrics.py
 run updaters python3 $lint/check_updaters.py
 run trust python3 $lint/check_trust.py

@@ -19,7 +19,7 @@ ROOTS = ("lib", "daemon", "cli", "examples", "tests", "scripts", "docs", "conf",
          "debian", "systemd")
 PATH = re.compile(r"(?:%s)/[\w.*/-]*" % "|".join(ROOTS))
 FILE = re.compile(r"[\w*-]+\.(?:c|h|def|py|sh)")
-NAME = re.compile(r"(?:ps|psd|PS|PSD)_\w+(?=\(|\b)")
+NAME = re.compile(r"(?<!\w)(?:ps|psd|PS|PSD)_\w+(?=\(|\b)")
 # Names of plans and of what others define.
 EXCEPTIONS = {"psd_updater_plugin"}
 

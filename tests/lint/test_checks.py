@@ -32,6 +32,10 @@ TRUST_PAGE = (
     "| b | c | yes |\n\n<!-- kinds -->\n| what | verb | object | kinds |\n"
     "| --- | --- | --- | --- |\n| requests of the control port | c | b | `d` |\n")
 
+ENVIRONMENT_TABLES = ("| variable | default | what it says |\n|---|---|---|\n"
+                      "| `PSD_A` |  | a text |\n\n"
+                      "| name | of | becomes | how |\n|---|---|---|---|\n"
+                      "| `N` | f | `PSD_A` | as it is |\n")
 GOOD = {
     "lib/base/banned.h": BANNED_H,
     "lib/base/one.h": SPDX + "typedef struct ps_one {\n    int x;\n} ps_one_t;\n"
@@ -50,6 +54,12 @@ GOOD = {
     "conf/psd.yaml": "# SPDX-License-Identifier: Apache-2.0\n\n"
                      "# Where it listens.\nlisten:\n  # The address.\n"
                      "  control: x\n# How many.\n#shards: 2\n",
+    "lib/base/env_settings.def": SPDX + 'SETTING("PSD_A", TEXT, 0, 0, "", "a text")\n',
+    "lib/transport/environment/aliases.def": SPDX
+                                             + 'ALIAS("f", "N", "PSD_A", TEXT, "", "")\n',
+    "docs/environment.md": "# Variables\n\n" + ENVIRONMENT_TABLES,
+    "tests/integration/it_environment.sh": "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n"
+                                           "row f N PSD_A\n",
     "lib/model/tables/updaters.def": SPDX
                                      + 'UPDATER(A, 1, a, X, a, 1, "s", false, "`w`")\n'
                                      + 'PARAMETER(":", b, F, 0.1, POSITIVE)\nEND()\n',
@@ -200,6 +210,12 @@ BREAKS = [
      "docs/security.md: not the tables of"),
     ("trust", "docs/security.md", "# Security\n", "no place for the tables"),
     ("trust", "docs/security.md", None, "must all exist"),
+    ("environment", "docs/environment.md",
+     "# Variables\n\n" + ENVIRONMENT_TABLES.replace("a text", "a word"),
+     "docs/environment.md: not the table of"),
+    ("environment", "tests/integration/it_environment.sh",
+     "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n",
+     'N (f, PSD_A): no line "row f N PSD_A"'),
     ("format", "lib/base/a.c", source("int  x;"), "clang-format"),
     ("exports", "lib/client/libpsd.map", MAP.replace("psd_one;", ""),
      "psd_one: in the headers, not in lib/client/libpsd.map"),

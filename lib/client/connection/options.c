@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a client connects, and how one call is done. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/text.h"
 #include "client/connection/client_state.h"
+#include "transport/environment/environment.h"
 
 #define SPIN_MAX_US 10000
 #define TIMEOUT_MAX_MS 86400000 /* a day */
@@ -89,37 +89,43 @@ void psd_options_set_on_wait(psd_options_t *self, psd_on_wait_t *on_wait, void *
 static psd_status_t read_number(const char *name, int64_t least, int64_t most, uint32_t *number,
                                 psd_error_t *err)
 {
-    const char *text = getenv(name);
+    ps_environment_t said;
     int64_t value = 0;
+    psd_status_t rc = ps_environment_read(name, &said, err);
 
-    if (text == NULL || text[0] == '\0') {
-        return PSD_OK;
+    if (rc != PSD_OK || said.text == NULL) {
+        return rc;
     }
-    if (!ps_text_i64(text, &value) || value < least || value > most) {
+    if (!ps_text_i64(said.text, &value) || value < least || value > most) {
         return psd_error_set(err, PSD_INVALID, "%s is \"%.40s\"; allowed: %" PRId64 "..%" PRId64,
-                             name, text, least, most);
+                             said.origin, said.text, least, most);
     }
     *number = (uint32_t)value;
     return PSD_OK;
 }
 
+static psd_status_t resolve_transport(psd_options_t *self, psd_error_t *err)
+{
+    ps_environment_t said;
+    psd_status_t rc = ps_environment_read("PSD_TRANSPORT", &said, err);
+
+    self->transport = PS_TRANSPORT_AUTO;
+    if (rc == PSD_OK && said.text != NULL && !parse_transport(said.text, &self->transport)) {
+        rc = psd_error_set(err, PSD_INVALID, "%s is \"%.40s\"; allowed: auto, lane, ipc, tcp",
+                           said.origin, said.text);
+    }
+    return rc;
+}
+
 psd_status_t ps_options_resolve(psd_options_t *self, psd_error_t *err)
 {
-    const char *transport = getenv("PSD_TRANSPORT");
     uint32_t wait = 2; /* not said */
-    psd_status_t rc = PSD_OK;
+    psd_status_t rc = ps_environment_check(err);
 
-    if (self->transport == PS_TRANSPORT_UNSAID) {
-        self->transport = PS_TRANSPORT_AUTO;
-        if (transport != NULL && transport[0] != '\0' &&
-            !parse_transport(transport, &self->transport)) {
-            return psd_error_set(err, PSD_INVALID,
-                                 "PSD_TRANSPORT is \"%.40s\"; allowed: auto, "
-                                 "lane, ipc, tcp",
-                                 transport);
-        }
+    if (rc == PSD_OK && self->transport == PS_TRANSPORT_UNSAID) {
+        rc = resolve_transport(self, err);
     }
-    if (!self->has_spin) {
+    if (rc == PSD_OK && !self->has_spin) {
         self->spin_us = PS_LANE_SPIN_US;
         rc = read_number("PSD_SPIN_US", 0, SPIN_MAX_US, &self->spin_us, err);
     }

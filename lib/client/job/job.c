@@ -9,11 +9,13 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "client/job/gather.h"
 #include "client/job/job.h"
 #include "client/requests/marks.h"
 #include "client/requests/pump.h"
 #include "client/requests/table.h"
 #include "client/requests/wait.h"
+#include "transport/environment/environment.h"
 #include "wire/messages/utf8.h"
 
 #define DEFAULT_JOB "default"
@@ -26,13 +28,17 @@
 static psd_status_t from_env(const char *name, int64_t min, int64_t max, int64_t fallback,
                              int64_t *ret, psd_error_t *err)
 {
-    const char *text = getenv(name);
+    ps_environment_t said;
     int64_t value = fallback;
+    psd_status_t rc = ps_environment_read(name, &said, err);
 
-    if (text != NULL && text[0] != '\0' &&
-        (!ps_text_i64(text, &value) || value < min || value > max)) {
-        return psd_error_set(err, PSD_INVALID, "%s is \"%.40s\"; allowed: %" PRId64 "..%" PRId64,
-                             name, text, min, max);
+    if (rc == PSD_OK && said.text != NULL &&
+        (!ps_text_i64(said.text, &value) || value < min || value > max)) {
+        rc = psd_error_set(err, PSD_INVALID, "%s is \"%.40s\"; allowed: %" PRId64 "..%" PRId64,
+                           said.origin, said.text, min, max);
+    }
+    if (rc != PSD_OK) {
+        return rc;
     }
     *ret = value;
     return PSD_OK;
@@ -56,6 +62,47 @@ static psd_status_t resolve_job(const char *job, const char **ret, psd_error_t *
     return PSD_OK;
 }
 
+/* What asks for an overlay is not taken in silence. */
+static psd_status_t check_overlay(psd_error_t *err)
+{
+    static const char *const SETTINGS[] = {"PSD_OVERLAY", "PSD_OVERLAY_BETWEEN",
+                                           "PSD_OVERLAY_WITHIN"};
+    psd_status_t rc = PSD_OK;
+
+    for (size_t i = 0; rc == PSD_OK && i < sizeof SETTINGS / sizeof *SETTINGS; i++) {
+        ps_environment_t said;
+
+        rc = ps_environment_read(SETTINGS[i], &said, err);
+        if (rc == PSD_OK && said.text != NULL && strcmp(said.text, "off") != 0) {
+            rc = psd_error_set(err, PSD_INVALID,
+                               "%s makes %s \"%.40s\"; workers do not add up each other's deltas "
+                               "yet: unset it",
+                               said.origin, SETTINGS[i], said.text);
+        }
+    }
+    return rc;
+}
+
+/* Where a role is named (DMLC_ROLE), workers have no rank of their own. */
+static psd_status_t resolve_rank(int64_t *ret_worker, bool *ret_any, psd_error_t *err)
+{
+    ps_environment_t said;
+    psd_status_t rc = ps_environment_read("PSD_WORKER", &said, err);
+
+    *ret_worker = 0;
+    *ret_any = false;
+    if (rc == PSD_OK && said.text == NULL) {
+        rc = ps_environment_read("PSD_ROLE", &said, err);
+        *ret_any = said.text != NULL;
+        return rc;
+    }
+    if (rc == PSD_OK && strcmp(said.text, "auto") == 0) {
+        *ret_any = true;
+        return PSD_OK;
+    }
+    return rc == PSD_OK ? from_env("PSD_WORKER", 0, PS_WORKERS_MAX - 1, 0, ret_worker, err) : rc;
+}
+
 psd_status_t ps_wish_resolve(const char *job, int64_t worker, uint32_t n_workers, int32_t max_delay,
                              ps_wish_t *ret_wish, psd_error_t *err)
 {
@@ -64,7 +111,7 @@ psd_status_t ps_wish_resolve(const char *job, int64_t worker, uint32_t n_workers
     psd_status_t rc = resolve_job(job, &ret_wish->job, err);
 
     if (rc == PSD_OK && worker == -1) {
-        rc = from_env("PSD_WORKER", 0, PS_WORKERS_MAX - 1, 0, &worker, err);
+        rc = resolve_rank(&worker, &ret_wish->any_rank, err);
     }
     if (rc == PSD_OK && n_workers == 0) {
         rc = from_env("PSD_WORKERS", 1, PS_WORKERS_MAX, 1, &workers, err);
@@ -216,6 +263,21 @@ static psd_status_t become(psd_client_t *client, const ps_wish_t *wish, ps_beat_
     return rc;
 }
 
+/* Under the lowest free rank. Another worker may take it first. */
+static psd_status_t become_any(psd_client_t *client, ps_wish_t *wish, psd_error_t *err)
+{
+    psd_status_t rc = PSD_WORKER_EXISTS;
+
+    for (uint32_t i = 0; rc == PSD_WORKER_EXISTS && i < PS_WORKERS_MAX; i++) {
+        psd_error_clear(err);
+        rc = ps_gather_rank(client, wish->job, wish->n_workers, &wish->worker, err);
+        if (rc == PSD_OK) {
+            rc = become(client, wish, NULL, err);
+        }
+    }
+    return rc;
+}
+
 static psd_status_t check_free(const psd_client_t *client, psd_error_t *err)
 {
     if (client->worker.beat == NULL) {
@@ -241,7 +303,13 @@ psd_status_t psd_join(psd_client_t *client, const char *job, int64_t worker, uin
     if (rc != PSD_OK) {
         return rc;
     }
-    rc = become(client, &wish, NULL, err);
+    rc = check_overlay(err);
+    if (rc == PSD_OK) {
+        rc = ps_gather_servers(client, err);
+    }
+    if (rc == PSD_OK) {
+        rc = wish.any_rank ? become_any(client, &wish, err) : become(client, &wish, NULL, err);
+    }
     return rc == PSD_OK ? rc
                         : psd_error_wrap(err, rc,
                                          "join job \"%s\" as worker "

@@ -57,6 +57,7 @@ typedef struct ps_wish {
     uint32_t n_workers;
     int32_t max_delay;
     bool attach;
+    bool any_rank; /* psd_join takes a free one; worker is 0 */
 } ps_wish_t;
 
 /* Takes what psd_join's arguments leave open from the environment. Errors:

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification of a new table, as keys and values. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/text.h"
 #include "client/requests/spec.h"
 #include "protocol/facts/table_filter.h"
+#include "transport/environment/environment.h"
 
 psd_spec_t *psd_spec_new(void)
 {
@@ -202,6 +202,7 @@ static void note_set(psd_spec_t *self, size_t i)
 {
     self->partition_by_set = self->partition_by_set || keys[i].set == set_partition_by;
     self->combine_set = self->combine_set || keys[i].set == set_combine;
+    self->replicas_set = self->replicas_set || keys[i].set == set_replicas;
     if (keys[i].set == set_keys && !self->partition_by_set) {
         self->spec.partition_by = ps_partition_by_default(self->spec.keys);
     }
@@ -209,16 +210,16 @@ static void note_set(psd_spec_t *self, size_t i)
 
 psd_status_t ps_spec_settle_combine(ps_table_spec_t *spec, psd_error_t *err)
 {
-    const char *text = getenv("PSD_COMBINE");
+    ps_environment_t said;
     ps_combine_t combine = PS_COMBINE_EACH;
-    psd_status_t rc = PSD_OK;
+    psd_status_t rc = ps_environment_read("PSD_COMBINE", &said, err);
 
-    if (text == NULL || text[0] == '\0') {
-        return PSD_OK;
+    if (rc != PSD_OK || said.text == NULL) {
+        return rc;
     }
-    rc = ps_combine_parse(text, &combine, err);
+    rc = ps_combine_parse(said.text, &combine, err);
     if (rc != PSD_OK) {
-        return psd_error_wrap(err, rc, "PSD_COMBINE");
+        return psd_error_wrap(err, rc, "%s", said.origin);
     }
     switch ((int)spec->updater.kind) {
     case PS_UPDATER_ASSIGN: /* a sum is not what these mean */
@@ -232,6 +233,15 @@ psd_status_t ps_spec_settle_combine(ps_table_spec_t *spec, psd_error_t *err)
         break;
     }
     return PSD_OK;
+}
+
+psd_status_t ps_spec_settle_replicas(ps_table_spec_t *spec, psd_error_t *err)
+{
+    int64_t replicas = spec->replicas;
+    psd_status_t rc = ps_environment_number("PSD_REPLICAS", &replicas, err);
+
+    spec->replicas = (uint32_t)replicas;
+    return rc;
 }
 
 psd_status_t psd_spec_set(psd_spec_t *self, const char *key, const char *value, psd_error_t *err)

@@ -213,6 +213,9 @@ static psd_status_t open_or_make(psd_client_t *client, const char *op, const cha
     if (rc == PSD_OK && (spec == NULL || !spec->combine_set)) {
         rc = ps_spec_settle_combine(&named, err);
     }
+    if (rc == PSD_OK && (spec == NULL || !spec->replicas_set)) {
+        rc = ps_spec_settle_replicas(&named, err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }

@@ -24,14 +24,18 @@ extern "C" {
  * psd_leave or psd_close.
  *
  * job        in  NULL: $PSD_JOB, else "default"
- * worker     in  rank 0 .. 4095; -1: $PSD_WORKER, else 0
+ * worker     in  rank 0 .. 4095; -1: $PSD_WORKER, else 0, or where $PSD_ROLE is
+ *                set, "auto": the lowest rank that no worker of the job had
  * n_workers  in  how many workers the job expects: from the start the others
  *                wait for them, until they join or are declared lost; 0:
  *                $PSD_WORKERS, else 1. A rank at or above it may join later.
  * max_delay  in  PSD_DELAY_ENV: $PSD_MAX_DELAY, else 0
  *
+ * It waits first until $PSD_SERVERS nodes are up. docs/environment.md has other
+ * systems' names for all of these.
+ *
  * Errors: PSD_WORKER_EXISTS; PSD_JOB_MISMATCH other max_delay or n_workers;
- * PSD_JOB_STOPPED; PSD_INVALID; PSD_DEADLINE.
+ * PSD_JOB_STOPPED; PSD_INVALID; PSD_DEADLINE, naming how many servers are missing.
  */
 #define PSD_DELAY_ENV INT32_MIN
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_join(psd_client_t *client, const char *job,

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "server/config/endpoint.h"
+#include "transport/environment/environment.h"
 #include "transport/lane/door.h"
 
 #define SHARDS_DEFAULT_MAX 4
@@ -409,6 +410,21 @@ bool ps_config_near_env(const char *name)
     return false;
 }
 
+/* What other systems' variables say of a key. */
+static psd_status_t take_alias(ps_config_t *self, ps_key_id_t id, const char *name,
+                               psd_error_t *err)
+{
+    const ps_origin_t origin = {.source = PS_SOURCE_ENV};
+    ps_environment_t said;
+    psd_status_t rc = ps_environment_read(name, &said, err);
+
+    if (rc == PSD_OK && said.text != NULL) {
+        rc = ps_config_set(self, id, said.text, &origin, err);
+        rc = rc == PSD_OK ? rc : psd_error_wrap(err, rc, "from %s", said.origin);
+    }
+    return rc == PSD_INVALID ? psd_error_wrap(err, PSD_CONFIG, "environment") : rc;
+}
+
 psd_status_t ps_config_take_env(ps_config_t *self, psd_error_t *err)
 {
     const ps_origin_t origin = {.source = PS_SOURCE_ENV};
@@ -416,11 +432,9 @@ psd_status_t ps_config_take_env(ps_config_t *self, psd_error_t *err)
     for (int id = 0; id < PS_KEY_COUNT; id++) {
         char name[PS_KEY_ENV_SIZE];
         const char *text = getenv(ps_key_env(ps_config_key((ps_key_id_t)id), name));
-        psd_status_t rc = PSD_OK;
+        psd_status_t rc = text != NULL ? ps_config_set(self, (ps_key_id_t)id, text, &origin, err)
+                                       : take_alias(self, (ps_key_id_t)id, name, err);
 
-        if (text != NULL) {
-            rc = ps_config_set(self, (ps_key_id_t)id, text, &origin, err);
-        }
         if (rc != PSD_OK) {
             return rc;
         }

@@ -165,10 +165,12 @@ static psd_status_t meet(meeting_t *self, int32_t *ret_max_delay, psd_error_t *e
     }
     /* Without clocks: a worker of a meeting that failed keeps its clock from
      * there, and the others could never catch up. */
-    rc = psd_join(self->client, self->name, self->wish.worker, self->wish.n_workers, -1, err);
+    rc = psd_join(self->client, self->name, self->wish.any_rank ? -1 : (int64_t)self->wish.worker,
+                  self->wish.n_workers, -1, err);
     if (rc != PSD_OK) {
         return rc;
     }
+    self->wish.worker = psd_worker(self->client);
     rc = open_table(self, err);
     if (rc == PSD_OK) {
         rc = compare(self, ret_max_delay, err);
@@ -221,5 +223,8 @@ psd_status_t ps_train_agree(psd_train_t *train, uint32_t *ret_n_workers, int32_t
         return psd_error_wrap(err, rc, "agree on max_delay");
     }
     *ret_n_workers = self.wish.n_workers;
+    if (!runs) {
+        train->options.worker = self.wish.worker; /* of the job too */
+    }
     return PSD_OK;
 }

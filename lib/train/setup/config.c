@@ -44,7 +44,10 @@ psd_status_t psd_train_config_begin(psd_train_t *self, psd_error_t *err)
     if (self->phase != PS_TRAIN_NEW) {
         return psd_error_set(err, PSD_INVALID, "the configuration has begun already");
     }
-    rc = ps_slice_check(self, err);
+    rc = ps_train_options_environment(&self->options, err);
+    if (rc == PSD_OK) {
+        rc = ps_slice_check(self, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_train_connect(self, &self->client, err);
     }

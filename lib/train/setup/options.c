@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "protocol/facts/work.h"
 #include "train/setup/setup.h"
+#include "transport/environment/environment.h"
 
 #define TIMEOUT_MS 60000
 #define KEEP_BYTES (INT64_C(256) << 20)
@@ -102,6 +103,30 @@ static psd_status_t refuse_key(const char *key, psd_error_t *err)
                          ok ? (const char *)names.data : "");
 }
 
+psd_status_t ps_train_options_environment(ps_train_options_t *self, psd_error_t *err)
+{
+    static const char *const SETTINGS[][2] = {{"trainers", "PSD_TRAINERS"},
+                                              {"pipeline", "PSD_PIPELINE"},
+                                              {"lock", "PSD_LOCK"},
+                                              {"locks", "PSD_LOCKS"}};
+    const ps_opts_t options = {.lists = {OPTIONS}};
+    psd_status_t rc = PSD_OK;
+
+    for (size_t k = 0; rc == PSD_OK && k < sizeof SETTINGS / sizeof *SETTINGS; k++) {
+        int i = ps_opts_find(&options, SETTINGS[k][0]);
+        ps_environment_t said = {.text = NULL};
+
+        if ((self->said & 1U << i) == 0) {
+            rc = ps_environment_read(SETTINGS[k][1], &said, err);
+        }
+        if (rc == PSD_OK && said.text != NULL) {
+            rc = ps_opt_take(ps_opts_at(&options, (size_t)i), said.text, said.origin, PSD_INVALID,
+                             self, err);
+        }
+    }
+    return rc;
+}
+
 psd_status_t psd_train_set(psd_train_t *self, const char *key, const char *value, psd_error_t *err)
 {
     const ps_opts_t options = {.lists = {OPTIONS}};
@@ -118,6 +143,7 @@ psd_status_t psd_train_set(psd_train_t *self, const char *key, const char *value
         return refuse_key(key, err);
     }
     option = ps_opts_at(&options, (size_t)i);
+    self->options.said |= 1U << i;
     if (option->kind == PS_OPT_TEXT) {
         return take_text(option, &self->options, value, err);
     }

@@ -18,6 +18,10 @@
 
 void ps_train_options_init(ps_train_options_t *self);
 void ps_train_options_done(ps_train_options_t *self);
+/* Takes from the environment what the program has not set ($PSD_TRAINERS, _PIPELINE, _LOCK,
+ * _LOCKS). Errors: PSD_INVALID naming the variable. */
+PSD_MUST_CHECK psd_status_t ps_train_options_environment(ps_train_options_t *self,
+                                                         psd_error_t *err);
 
 /* ---- agree.c ---- */
 

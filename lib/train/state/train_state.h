@@ -61,6 +61,7 @@ typedef struct ps_train_options {
     char *queue; /* owned; NULL: no work queue */
     uint32_t n_slices;
     uint32_t n_epochs;
+    uint32_t said; /* bits of the options that the program has set, in the table's order */
 } ps_train_options_t;
 
 typedef enum ps_train_phase {

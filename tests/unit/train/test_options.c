@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support/fail_alloc.h"
-#include "train/state/train_state.h"
+#include "train/setup/setup.h"
 
 static void expect_refusal(const char *key, const char *value, const char *part)
 {
@@ -121,4 +122,35 @@ static psd_status_t make(void *unused)
 Test(options, end_well_without_memory)
 {
     cr_assert_null(fail_alloc_sweep(make, NULL));
+}
+
+Test(options, other_systems_names_are_taken_from_the_environment)
+{
+    psd_train_t *train = psd_train_new(NULL);
+
+    (void)setenv("PSD_ALIASES", "dmtk", 1);
+    (void)setenv("num_trainers", "4", 1);
+    (void)setenv("is_pipeline", "false", 1);
+    (void)setenv("lock_option", "LockFree", 1);
+    (void)setenv("num_lock", "7", 1);
+    cr_assert_eq(psd_train_set(train, "locks", "9", NULL), PSD_OK);
+    cr_assert_eq(ps_train_options_environment(&train->options, NULL), PSD_OK);
+    cr_assert_eq(train->options.n_trainers, 4);
+    cr_assert_eq(train->options.pipeline, 0);
+    cr_assert_eq(train->options.lock, PS_LOCK_FREE);
+    cr_assert_eq(train->options.n_locks, 9, "what the program sets wins");
+    psd_train_destroy(&train);
+}
+
+Test(options, a_wrong_one_is_refused_by_its_name)
+{
+    psd_train_t *train = psd_train_new(NULL);
+    psd_error_t *err = psd_error_new();
+
+    (void)setenv("PSD_ALIASES", "dmtk", 1);
+    (void)setenv("num_trainers", "0", 1);
+    cr_assert_eq(ps_train_options_environment(&train->options, err), PSD_INVALID);
+    cr_assert_str_eq(psd_error_text(err), "num_trainers is \"0\"; allowed: 1..256");
+    psd_error_destroy(&err);
+    psd_train_destroy(&train);
 }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ps_gather - what a worker does before it joins: waits for servers, finds a rank */
+#ifndef PS_CLIENT_GATHER_H
+#define PS_CLIENT_GATHER_H
+
+#include "client/connection/client_state.h"
+
+/* The node of psd_start's scheduler, which is no server. */
+#define PS_SCHEDULER_NODE "scheduler"
+
+/*
+ * Waits until as many nodes are up as $PSD_SERVERS and $PSD_SPARES say, within the
+ * client's time-out. Errors: PSD_DEADLINE naming how many are missing and which are there;
+ * PSD_INVALID naming a variable; those of psd_request.
+ */
+PSD_MUST_CHECK psd_status_t ps_gather_servers(psd_client_t *client, psd_error_t *err);
+/*
+ * The lowest rank that no worker of the running job has or had; when there
+ * is none below n_workers, the lowest that none has now. It is free only until another
+ * worker joins under it.
+ */
+PSD_MUST_CHECK psd_status_t ps_gather_rank(psd_client_t *client, const char *job,
+                                           uint32_t n_workers, uint32_t *ret_rank,
+                                           psd_error_t *err);
+#endif
