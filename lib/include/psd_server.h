@@ -28,6 +28,7 @@
 #ifndef PSD_SERVER_H
 #define PSD_SERVER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "psd/status.h"
@@ -104,6 +105,26 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_embed_wait(psd_embed_t *self, const c
 /* Ends the server and its threads, and removes a temporary data directory.
  * Takes NULL. In a forked child it frees nothing but the handle. */
 PSD_EXPORT void psd_embed_stop(psd_embed_t **self_p);
+
+/*
+ * Makes the process what $PSD_ROLE says (or $DMLC_ROLE, with $DMLC_PS_ROOT_URI and
+ * _PORT), so that one program is started as scheduler, server and worker:
+ *
+ *   worker     waits until a psd answers at $PSD_ENDPOINT; *ret_works: go on, connect and
+ *              join. Also where no role is set, without waiting
+ *   scheduler  is the registry, at $PSD_ENDPOINT, until the job has ended and all servers
+ *              have
+ *   server     is a node that joins it, until the job has ended
+ *   none       returns at once
+ *
+ * job        in   NULL: $PSD_JOB, else "default"
+ * ret_works  out  false: the process has served, and ends now
+ *
+ * Errors: those of psd_embed_start and psd_connect; PSD_DEADLINE no worker has joined the
+ * job for 60 s; PSD_INVALID naming the variable.
+ */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_start(const char *job, bool *ret_works,
+                                                 psd_error_t *err);
 
 #ifdef __cplusplus
 }

@@ -16,6 +16,7 @@
 #define LOOK_MS 50     /* between two questions */
 #define ANSWER_MS 1000 /* at least, for an answer: it says what is left */
 #define TEXT_SIZE 512
+#define NODES_MAX 65536
 
 typedef struct asking {
     psd_client_t *client; /* owned */
@@ -108,6 +109,50 @@ static psd_status_t ask_job(asking_t *self, const char *job, bool *ret_done, psd
     return rc;
 }
 
+static psd_status_t ask_begun(asking_t *self, const char *job, bool *ret_done, psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
+    psd_status_t rc = ask(self, "job_state", "job", job, &reply, err);
+
+    *ret_done = rc == PSD_OK;
+    (void)snprintf(self->left, sizeof self->left, "no worker has joined job %.64s", job);
+    if (rc == PSD_NO_JOB) {
+        psd_error_clear(err);
+        rc = PSD_OK;
+    }
+    return rc;
+}
+
+static psd_status_t ask_alone(asking_t *self, const char *node, bool *ret_done, psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
+    const ps_doc_t *nodes = NULL;
+    psd_status_t rc = ask(self, "node_list", "for", node, &reply, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_array(reply, "nodes", NODES_MAX, &nodes, err);
+    }
+    *ret_done = rc == PSD_OK;
+    for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(nodes); i++) {
+        const ps_doc_t *one = NULL;
+        const char *name = "";
+        const char *state = "";
+
+        rc = ps_doc_at_object(nodes, i, &one, err);
+        if (rc == PSD_OK) {
+            rc = ps_doc_get_text(one, "name", TEXT_SIZE - 100, &name, err);
+        }
+        if (rc == PSD_OK) {
+            rc = ps_doc_get_text(one, "state", TEXT_SIZE - 100, &state, err);
+        }
+        if (rc == PSD_OK && strcmp(name, node) != 0 && strcmp(state, "up") == 0) {
+            (void)snprintf(self->left, sizeof self->left, "node %.64s is up", name);
+            *ret_done = false;
+        }
+    }
+    return rc;
+}
+
 static psd_status_t ask_until(const char *endpoint, ask_t *one, const char *about,
                               uint32_t timeout_ms, psd_error_t *err)
 {
@@ -145,4 +190,16 @@ psd_status_t ps_embed_ask_job(const char *endpoint, const char *job, uint32_t ti
                               psd_error_t *err)
 {
     return ask_until(endpoint, ask_job, job, timeout_ms, err);
+}
+
+psd_status_t ps_embed_ask_begun(const char *endpoint, const char *job, uint32_t timeout_ms,
+                                psd_error_t *err)
+{
+    return ask_until(endpoint, ask_begun, job, timeout_ms, err);
+}
+
+psd_status_t ps_embed_ask_alone(const char *endpoint, const char *node, uint32_t timeout_ms,
+                                psd_error_t *err)
+{
+    return ask_until(endpoint, ask_alone, node, timeout_ms, err);
 }

@@ -17,6 +17,12 @@
  * what is left; those of psd_connect; what the registry answers. */
 PSD_MUST_CHECK psd_status_t ps_embed_ask_drain(const char *endpoint, const char *node,
                                                uint32_t timeout_ms, psd_error_t *err);
+/* Waits until a worker has joined the job. Errors: as above. */
+PSD_MUST_CHECK psd_status_t ps_embed_ask_begun(const char *endpoint, const char *job,
+                                               uint32_t timeout_ms, psd_error_t *err);
+/* Waits until no node but this one is up. Errors: as above. */
+PSD_MUST_CHECK psd_status_t ps_embed_ask_alone(const char *endpoint, const char *node,
+                                               uint32_t timeout_ms, psd_error_t *err);
 /* Waits until the job has ended. Errors: as above. */
 PSD_MUST_CHECK psd_status_t ps_embed_ask_job(const char *endpoint, const char *job,
                                              uint32_t timeout_ms, psd_error_t *err);
