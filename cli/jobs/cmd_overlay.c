@@ -17,6 +17,12 @@ static const ps_column_t SETTINGS[] = {{"SETTING", "name", PS_UNIT_NONE, false},
                                        {"LINE", "line", PS_UNIT_NONE, false},
                                        {NULL, NULL, PS_UNIT_NONE, false}};
 
+static const ps_column_t CONNECTIONS[] = {{"FROM", "from", PS_UNIT_NONE, false},
+                                          {"TO", "to", PS_UNIT_NONE, false},
+                                          {"REMOVED", "removed", PS_UNIT_NONE, false},
+                                          {"LINE", "line", PS_UNIT_NONE, false},
+                                          {NULL, NULL, PS_UNIT_NONE, false}};
+
 static psd_status_t read_file(const char *path, char *text, size_t size, size_t *ret_length,
                               psd_error_t *err)
 {
@@ -137,5 +143,9 @@ psd_status_t ps_cmd_job_check_overlay(ps_cli_t *cli, psd_error_t *err)
         return psd_error_set(err, PSD_NOMEM, "no memory for the settings of %s", path);
     }
     ps_out_list(&cli->out, doc, "settings", SETTINGS);
+    if (cli->out.format <= PS_FORMAT_WIDE && conf.n_edges > 0) {
+        ps_print(cli->out.out, "\n");
+        ps_out_table(&cli->out, json_object_get(doc, "connections"), CONNECTIONS);
+    }
     return PSD_OK;
 }

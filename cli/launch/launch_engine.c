@@ -130,6 +130,9 @@ static psd_status_t check_slurm(ps_buffer_t *text, psd_error_t *err)
         return rc != PSD_OK ? rc : say_missing("srun", "slurm-client", err);
     }
     line = line_of(text);
+    if (code != 0) { /* it has no settings, or another fault of its own */
+        return psd_error_set(err, PSD_FAILED, "srun does not start: %.200s", line);
+    }
     digits = strpbrk(line, "0123456789");
     if (strncmp(line, "slurm", 5) != 0 || digits == NULL || strtod(digits, NULL) < SLURM_FROM) {
         return psd_error_set(err, PSD_UNSUPPORTED,

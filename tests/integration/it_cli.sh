@@ -101,6 +101,9 @@ good job inspect lr
 good job stop lr --dry-run
 printf 'ADD_CONNECTION 0 1\nSET_SCHEDULE_RATIO 0.25\n' >"$work/lemethod.conf"
 good job check-overlay "$work/lemethod.conf" --workers 2
+expect 0 job check-overlay "$work/lemethod.conf" --workers 2
+out_has '^FROM +TO +REMOVED +LINE$'
+out_has '^0 +1 +(no|false) +1$'
 good worker list lr
 good clock list
 good clock inspect lr

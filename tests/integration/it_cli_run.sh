@@ -218,4 +218,10 @@ thrice() {
 wait_for thrice || fail "--watch does not repeat"
 kill $watch_pid
 wait $watch_pid 2>/dev/null
+# A Slurm that is there and has no settings.
+mkdir -p "$work/bin"
+printf '#!/bin/sh\necho "srun: fatal: no settings" >&2\nexit 1\n' >"$work/bin/srun"
+chmod +x "$work/bin/srun"
+PATH=$work/bin:$PATH expect 1 run --launcher slurm -n 1 -- true
+err_has 'srun does not start: srun: fatal: no settings'
 cli_finish
