@@ -25,7 +25,7 @@ complete -c pscli -f -n __fish_use_subcommand -a version -d 'the version of pscl
 complete -c pscli -l endpoint -r -d 'control port of any node: tcp://HOST:PORT or ipc://PATH; several with commas between them: the first that answers (else PSD_ENDPOINT, else the psd of /run/psd, as programs do)'
 complete -c pscli -l context -r -d 'read settings from ~/.config/pscli/contexts/NAME (lines like endpoint=tcp://10.0.0.5:7171)'
 complete -c pscli -l output -s o -x -a 'table wide json jsonl csv tsv name' -d 'format of the data on stdout'
-complete -c pscli -l columns -r -d 'of lists: these columns, with commas between them, in this order, by title or by what csv calls them'
+complete -c pscli -l columns -r -d 'of lists, not in json: these columns, with commas between them, in this order, by title or by what csv calls them'
 complete -c pscli -l sort -r -d 'of lists: sorted by this column; "-COLUMN": the greatest first'
 complete -c pscli -l no-headers -d 'tables, csv and tsv without the line of titles'
 complete -c pscli -l timeout -r -d 'timeout of connecting and of each request (250ms, 10s, 5m)'

@@ -10,7 +10,7 @@ static const ps_example_t CHECK_EXAMPLES[] = {
     {"pscli check", "is all well? exit code 0 or 1"},
     {"pscli check --format nagios", "a plug-in of Nagios, Icinga or Zabbix: exit code 0 to 3"},
     {"pscli check --format prometheus > /var/lib/node_exporter/psd.prom", "from a timer"},
-    {"pscli check backup --warn 2h --crit 1d -o json", "the age of the newest checkpoint"},
+    {"pscli check backup --warn 24h --crit 48h -o json", "the age of the newest checkpoint"},
     {NULL, NULL}};
 static const ps_opt_t CHECK_OPTIONS[] = {
     {.name = "warn",
@@ -36,8 +36,8 @@ static const ps_opt_t CHECK_OPTIONS[] = {
 static const ps_example_t WAIT_EXAMPLES[] = {
     {"pscli wait cluster --for healthy --timeout 60s", "after a start"},
     {"pscli wait job/demo --for clock=100 --timeout 1h", "every worker has finished 100 clocks"},
-    {"pscli wait job/demo --for over --timeout 12h && pscli table export w --to w.npy",
-     "then go on"},
+    {"pscli wait job/demo --for over --timeout 12h",
+     "until the job has ended, one way or the other"},
     {"pscli wait table/w --for copies", "until every partition has all copies in sync"},
     {"pscli wait node/b --for up", "until node \"b\" is back"},
     {NULL, NULL}};

@@ -128,6 +128,8 @@ worker_fails '2 of 3 servers are missing after 4000 ms .*; there: [a-z]' \
     "$here" DMLC_NUM_SERVER=3 PSD_TIMEOUT_MS=4000
 row dmlc DMLC_ROLE PSD_ROLE
 says PSD_ROLE scheduler DMLC_ROLE=scheduler
+worker_fails 'DMLC_ROLE makes PSD_ROLE "server", and this program joins as a worker' \
+    "$here" DMLC_ROLE=server
 refused 'is "master"; allowed: worker, server, scheduler' DMLC_ROLE=master
 row dmlc DMLC_WORKER_ID PSD_WORKER
 works 'worker 2' "$here" DMLC_WORKER_ID=2 PSD_WORKERS=3
@@ -169,8 +171,7 @@ row dmlc PS_HEARTBEAT_INTERVAL PSD_WORKERS_HEARTBEAT_MS
 config heartbeat_ms 1000 PS_HEARTBEAT_INTERVAL=1
 row dmlc PS_HEARTBEAT_TIMEOUT PSD_WORKERS_LOST_AFTER_MS
 config lost_after_ms 9000 PS_HEARTBEAT_TIMEOUT=9
-row dmlc PS_HEARTBEAT_TIMEOUT PSD_CLUSTER_SUSPECT_AFTER
-config suspect_after 9000 PS_HEARTBEAT_TIMEOUT=9
+config lost_after_ms 60000 PS_HEARTBEAT_TIMEOUT=60
 row dmlc PS_RESEND -
 idles
 row dmlc PS_RESEND_TIMEOUT -

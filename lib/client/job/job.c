@@ -83,6 +83,17 @@ static psd_status_t check_overlay(psd_error_t *err)
     return rc;
 }
 
+/* psd_start makes servers and schedulers of processes; they never join. */
+static psd_status_t check_role(const ps_environment_t *said, psd_error_t *err)
+{
+    return strcmp(said->text, "server") != 0 && strcmp(said->text, "scheduler") != 0
+               ? PSD_OK
+               : psd_error_set(err, PSD_INVALID,
+                               "%s makes PSD_ROLE \"%s\", and this program joins as a worker: "
+                               "psd_start makes other roles; or unset it",
+                               said->origin, said->text);
+}
+
 /* Where a role is named (DMLC_ROLE), workers have no rank of their own. */
 static psd_status_t resolve_rank(int64_t *ret_worker, bool *ret_any, psd_error_t *err)
 {
@@ -94,7 +105,7 @@ static psd_status_t resolve_rank(int64_t *ret_worker, bool *ret_any, psd_error_t
     if (rc == PSD_OK && said.text == NULL) {
         rc = ps_environment_read("PSD_ROLE", &said, err);
         *ret_any = said.text != NULL;
-        return rc;
+        return rc == PSD_OK && said.text != NULL ? check_role(&said, err) : rc;
     }
     if (rc == PSD_OK && strcmp(said.text, "auto") == 0) {
         *ret_any = true;

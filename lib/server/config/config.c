@@ -428,12 +428,17 @@ static psd_status_t take_alias(ps_config_t *self, ps_key_id_t id, const char *na
 psd_status_t ps_config_take_env(ps_config_t *self, psd_error_t *err)
 {
     const ps_origin_t origin = {.source = PS_SOURCE_ENV};
+    psd_status_t rc = ps_environment_check(err);
 
+    if (rc != PSD_OK) {
+        return psd_error_wrap(err, PSD_CONFIG, "environment");
+    }
     for (int id = 0; id < PS_KEY_COUNT; id++) {
         char name[PS_KEY_ENV_SIZE];
         const char *text = getenv(ps_key_env(ps_config_key((ps_key_id_t)id), name));
-        psd_status_t rc = text != NULL ? ps_config_set(self, (ps_key_id_t)id, text, &origin, err)
-                                       : take_alias(self, (ps_key_id_t)id, name, err);
+
+        rc = text != NULL ? ps_config_set(self, (ps_key_id_t)id, text, &origin, err)
+                          : take_alias(self, (ps_key_id_t)id, name, err);
 
         if (rc != PSD_OK) {
             return rc;

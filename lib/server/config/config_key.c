@@ -78,7 +78,7 @@ bool ps_key_allowed(const ps_key_t *key, ps_buffer_t *buffer)
         return ps_buffer_print(buffer, "1 .. 63 of A-Z a-z 0-9 _ . - with no . "
                                        "or - in front");
     case PS_KEY_KIND_HOST:
-        return ps_buffer_print(buffer, "a host name or address");
+        return ps_buffer_print(buffer, "a host name or address, without a scheme");
     case PS_KEY_KIND_URLS:
         return ps_buffer_print(buffer,
                                "%" PRIu64 " .. %" PRIu64 " of tcp://HOST:PORT and ipc://PATH",

@@ -195,8 +195,8 @@ static psd_status_t check_http(const ps_config_t *self, psd_error_t *err)
     (void)snprintf(endpoint, sizeof endpoint, "tcp://%.200s", listen);
     if (colon == NULL || colon == listen || !ps_endpoint_is_valid(endpoint)) {
         return psd_error_set(err, PSD_CONFIG,
-                             "%s: http.listen is \"%s\"; allowed: HOST:PORT%s, auto, off", place,
-                             listen, strstr(listen, "://") != NULL ? " without a scheme" : "");
+                             "%s: http.listen is \"%s\"; allowed: HOST:PORT, auto, off", place,
+                             listen);
     }
     if (ps_endpoint_is_local(endpoint) || self->security.allow_plaintext) {
         return PSD_OK;
