@@ -249,7 +249,7 @@ Test(config, hosts_are_hosts)
     ASSERT_SET(PS_KEY_listen_advertise, "", "");
     ASSERT_REFUSED(PS_KEY_listen_advertise, "a/b",
                    "--flag: listen.advertise is \"a/b\"; allowed: a host name "
-                   "or address");
+                   "or address, without a scheme");
 }
 
 Test(config, endpoints_are_addresses)
