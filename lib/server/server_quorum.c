@@ -75,7 +75,7 @@ static void stop_leading(ps_server_t *self)
     if (self->control != NULL) {
         ps_log(PS_LOG_WARN, "registry_leads_no_more", "term=%" PRIu64 " node=%s", self->led_term,
                self->node);
-        ps_control_forget_said(self->control);
+        ps_control_unsay(self->control);
         ps_control_end_all(self->control, PSD_NOT_LEADER, "another node has the registry now");
         ps_control_destroy(&self->control);
     }

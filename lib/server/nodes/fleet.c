@@ -127,13 +127,16 @@ void ps_fleet_release(ps_fleet_t *self)
     self->n_held = 0;
 }
 
-void ps_fleet_forget(ps_fleet_t *self)
+bool ps_fleet_unsay(ps_fleet_t *self, uint64_t *ret_conn, ps_buffer_t *ret_bytes)
 {
     self->holds = false;
-    for (size_t i = 0; i < self->n_held; i++) {
-        ps_buffer_done(&self->held[i].bytes);
+    if (self->n_held == 0) {
+        return false;
     }
-    self->n_held = 0;
+    self->n_held--;
+    *ret_conn = self->held[self->n_held].conn;
+    *ret_bytes = self->held[self->n_held].bytes; /* ownership moves */
+    return true;
 }
 
 bool ps_fleet_next_own(ps_fleet_t *self, ps_buffer_t *ret_bytes)

@@ -42,8 +42,9 @@ void ps_fleet_hold(ps_fleet_t *self);
 bool ps_fleet_holds(const ps_fleet_t *self);
 /* Sends what waited. */
 void ps_fleet_release(ps_fleet_t *self);
-/* What waits is dropped, as if it had been lost on its way; nothing is held any more. */
-void ps_fleet_forget(ps_fleet_t *self);
+/* Takes out what waits, and is not said then, one after the other; from the first call on
+ * nothing is held any more. The bytes are the caller's. false: none is left. */
+PSD_MUST_CHECK bool ps_fleet_unsay(ps_fleet_t *self, uint64_t *ret_conn, ps_buffer_t *ret_bytes);
 /* The next message to this node's agent, which the caller frees. false: none. */
 PSD_MUST_CHECK bool ps_fleet_next_own(ps_fleet_t *self, ps_buffer_t *ret_bytes);
 /* Sends all that is due. Call it after everything that may have told or asked

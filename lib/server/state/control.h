@@ -72,8 +72,8 @@ typedef struct ps_control_args {
 PSD_MUST_CHECK psd_status_t ps_control_new(const ps_control_args_t *args,
                                            ps_control_t **ret_control, psd_error_t *err);
 /* What it would have said about commands that may never have been (ps_replica_is_ahead) is
- * dropped: who asked for them asks again. */
-void ps_control_forget_said(ps_control_t *self);
+ * dropped: who waits for an answer hears that another node leads, and asks again. */
+void ps_control_unsay(ps_control_t *self);
 /* Answers all waiting requests with that. */
 void ps_control_end_all(ps_control_t *self, psd_status_t status, const char *text);
 /* Answers waiting requests with STOPPING. Takes NULL, nulls *self_p. */

@@ -51,10 +51,30 @@ psd_status_t ps_control_check_flushed(ps_control_t *self, psd_error_t *err)
                : psd_error_set(err, PSD_NOT_LEADER, "it is unknown whether the change was made");
 }
 
-void ps_control_forget_said(ps_control_t *self)
+/* In place of an answer that may not be true. Nodes hear of the next leader by themselves. */
+static void refuse_instead(ps_control_t *self, uint64_t conn, ps_bytes_t bytes)
 {
-    if (self->fleet != NULL && ps_replica_is_ahead(self->is.replica)) {
-        ps_fleet_forget(self->fleet);
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *answer = NULL;
+    ps_control_request_t request = {.waits.conn = conn};
+
+    if (!ps_node_message_is(bytes) && ps_doc_parse(bytes, &answer, NULL) == PSD_OK &&
+        ps_doc_get_u64(answer, "id", 0, UINT64_MAX, &request.waits.id, NULL) == PSD_OK) {
+        ps_control_refuse(self, &request, PSD_NOT_LEADER,
+                          "it is unknown whether the change was made: ask again");
+    }
+}
+
+void ps_control_unsay(ps_control_t *self)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+    uint64_t conn = 0;
+
+    if (self->fleet == NULL || !ps_replica_is_ahead(self->is.replica)) {
+        return;
+    }
+    while (ps_fleet_unsay(self->fleet, &conn, &bytes)) {
+        refuse_instead(self, conn, (ps_bytes_t){.data = bytes.data, .size = bytes.size});
+        ps_buffer_done(&bytes);
     }
 }
 
@@ -83,7 +103,7 @@ bool ps_control_flush(ps_control_t *self)
         ps_fleet_release(self->fleet);
         return true;
     }
-    if (rc == PSD_NOT_LEADER) { /* ps_control_forget_said follows */
+    if (rc == PSD_NOT_LEADER) { /* ps_control_unsay follows */
         psd_error_clear(self->err);
         return false;
     }
