@@ -15,6 +15,30 @@ is() {
     out_has "^$1 +$2 .* $3\$"
 }
 
+# Nodes go by what the cluster sets, at once: rows go to a new copy at a byte a second, then at
+# full speed.
+shows() { "$PSCLI_PROGRAM" table inspect t -o json | grep -q "\"state\": *\"$1\""; }
+PSD_NODE_WEIGHT=1024 node n0 r # has the primary
+PSD_NODE_WEIGHT=1 node n1 r
+expect 0 table create t --rows 20000 --cols 16 --partitions 1 --replicas 2
+wait_for shows in_sync || fail "a new table has no second copy"
+expect 0 table create values --rows 20000 --cols 16 --init uniform:-1,1 # zeros are not sent
+expect 0 table export values --to "$work/rows.npy"
+expect 0 table import t --from "$work/rows.npy"
+expect 0 cluster set copies.bytes_per_s 1
+expect 0 cluster set copies.busy_bytes_per_s 1
+kill_node n1
+PSD_NODE_WEIGHT=1 node n1 r
+wait_for shows catching_up || fail "the copy that has no rows does not catch up"
+for _ in {1..20}; do
+    shows in_sync && fail "1.3 MB have come at a byte a second"
+    read -rt 0.1 <> <(:) || :
+done
+expect 0 cluster unset copies.bytes_per_s
+expect 0 cluster unset copies.busy_bytes_per_s
+wait_for shows in_sync || fail "rows wait for a limit that is gone"
+end_nodes
+
 nodes 1 ''
 is cluster.repair_after 20000 PSD_CLUSTER_REPAIR_AFTER
 is copies.even_out true default
