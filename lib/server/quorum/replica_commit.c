@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A command's way: alone, tried and stored; as a member, proposed and applied. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "server/quorum/replica_inner.h"
@@ -51,12 +52,20 @@ static ps_shelf_t shelf_of(ps_replica_t *self)
     return (ps_shelf_t){.context = self, .put = put_command, .put_members = put_members};
 }
 
-static void log_command(const ps_command_t *command, ps_log_level_t level)
+static ps_replica_line_t line_of(const ps_command_t *command, ps_log_level_t level)
 {
-    char quoted[2 * sizeof command->text];
+    ps_replica_line_t line = {.level = level, .kind = command->kind, .epoch = command->epoch};
 
-    ps_log(level, ps_command_event(command->kind), "epoch=%" PRIu64 " text=%s", command->epoch,
-           ps_log_quote(command->text, quoted, sizeof quoted));
+    memcpy(line.text, command->text, sizeof line.text);
+    return line;
+}
+
+static void log_line(const ps_replica_line_t *line)
+{
+    char quoted[2 * sizeof line->text];
+
+    ps_log(line->level, ps_command_event(line->kind), "epoch=%" PRIu64 " text=%s", line->epoch,
+           ps_log_quote(line->text, quoted, sizeof quoted));
 }
 
 static void entry_done(ps_quorum_entry_t *entry)
@@ -176,8 +185,9 @@ static psd_status_t refuse_late(psd_error_t *err)
 
 /* Proposes it, and applies it like those of other leaders. */
 static psd_status_t propose(ps_replica_t *self, const ps_command_t *command, ps_bytes_t bytes,
-                            psd_error_t *err)
+                            ps_log_level_t level, psd_error_t *err)
 {
+    const ps_replica_line_t line = line_of(command, level);
     uint64_t index = 0;
     psd_status_t rc = ps_registry_try(self->registry, command, ps_now_ms(), err);
 
@@ -193,7 +203,13 @@ static psd_status_t propose(ps_replica_t *self, const ps_command_t *command, ps_
     if (rc == PSD_OK) {
         rc = catch_up(self, err);
     }
-    return rc == PSD_OK && self->is_late ? refuse_late(err) : rc;
+    if (rc == PSD_OK && self->is_late) {
+        return refuse_late(err);
+    }
+    if (rc == PSD_OK) {
+        log_line(&line);
+    }
+    return rc;
 }
 
 /* ---- a group of commands ---- */
@@ -226,6 +242,9 @@ static psd_status_t keep_group(ps_replica_t *self, psd_error_t *err)
         be_late(self, rc, err);
         (void)psd_error_set(err, PSD_NOT_LEADER, "this node's part of the registry has no room");
         return lose_group(self, err);
+    }
+    for (size_t i = 0; i < self->group.n; i++) {
+        log_line(&self->group.lines[i]);
     }
     end_group(self);
     return note_applied(self, last, err);
@@ -270,7 +289,7 @@ static bool begin_group(ps_replica_t *self)
 }
 
 static psd_status_t add_to_group(ps_replica_t *self, const ps_command_t *command, ps_bytes_t bytes,
-                                 psd_error_t *err)
+                                 ps_log_level_t level, psd_error_t *err)
 {
     ps_replica_group_t *group = &self->group;
     const ps_shelf_t shelf = shelf_of(self);
@@ -282,6 +301,7 @@ static psd_status_t add_to_group(ps_replica_t *self, const ps_command_t *command
     }
     rc = ps_shelf_store(self->registry, &shelf, command, at, ps_now_ms(), err);
     if (rc == PSD_OK) {
+        group->lines[group->n] = line_of(command, level);
         group->ends[group->n++] = group->bytes.size;
         return PSD_OK;
     }
@@ -293,7 +313,8 @@ static psd_status_t add_to_group(ps_replica_t *self, const ps_command_t *command
 }
 
 /* Applies the command here, and proposes it later with others. */
-static psd_status_t join_group(ps_replica_t *self, const ps_command_t *command, psd_error_t *err)
+static psd_status_t join_group(ps_replica_t *self, const ps_command_t *command,
+                               ps_log_level_t level, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
     ps_replica_group_t *group = &self->group;
@@ -311,15 +332,15 @@ static psd_status_t join_group(ps_replica_t *self, const ps_command_t *command, 
         return rc;
     }
     if (group->n == 0 && !begin_group(self)) {
-        return propose(self, command, view, err);
+        return propose(self, command, view, level, err);
     }
-    rc = add_to_group(self, command, view, err);
+    rc = add_to_group(self, command, view, level, err);
     if (rc != PSD_OK && group->n == 0 && !self->is_ahead) {
         bool fits = !ps_registry_db_is_group(self->db);
 
         ps_registry_db_group_drop(self->db);
         /* Where the database has no room, the others have. */
-        return fits && passes(rc) ? propose(self, command, view, err) : rc;
+        return fits && passes(rc) ? propose(self, command, view, level, err) : rc;
     }
     return rc;
 }
@@ -333,8 +354,9 @@ psd_status_t ps_replica_commit(ps_replica_t *self, const ps_command_t *command,
         return PSD_OK;
     }
     if (self->thread != NULL) {
-        rc = join_group(self, command, err);
-    } else if (self->is_begun) {
+        return join_group(self, command, level, err);
+    }
+    if (self->is_begun) {
         rc = psd_error_set(err, PSD_IO, "the registry's log is not made yet");
     } else {
         const ps_shelf_t shelf = shelf_of(self);
@@ -343,7 +365,9 @@ psd_status_t ps_replica_commit(ps_replica_t *self, const ps_command_t *command,
                             ps_now_ms(), err);
     }
     if (rc == PSD_OK) {
-        log_command(command, level);
+        const ps_replica_line_t line = line_of(command, level);
+
+        log_line(&line);
     }
     return rc;
 }

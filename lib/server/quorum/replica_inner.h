@@ -5,6 +5,13 @@
 
 #include "server/quorum/replica.h"
 
+typedef struct ps_replica_line { /* of the log, when the command is committed */
+    ps_log_level_t level;
+    ps_command_kind_t kind;
+    uint64_t epoch;
+    char text[sizeof((ps_command_t *)0)->text];
+} ps_replica_line_t;
+
 /*
  * Commands that the leader's state has, and that no other member has seen: they are in a
  * transaction of the database that is still open (ps_registry_db_group), and are proposed
@@ -13,6 +20,7 @@
 typedef struct ps_replica_group {
     ps_buffer_t bytes;                   /* owned; of all, one after the other */
     size_t ends[PS_QUORUM_COMMANDS_MAX]; /* of each, in there */
+    ps_replica_line_t lines[PS_QUORUM_COMMANDS_MAX];
     size_t n;
     uint64_t first; /* the index that the first one will have */
 } ps_replica_group_t;
