@@ -322,10 +322,10 @@ static void share_room(list_t lists[N_LISTS], size_t room)
     size_t lines[N_LISTS];
 
     for (size_t i = 0; i < N_LISTS; i++) {
-        size_t least = lines_of(&lists[i]);
+        size_t whole = lines_of(&lists[i]);
+        size_t least = whole < ROWS_LEAST + LINES_BESIDE ? whole : ROWS_LEAST + LINES_BESIDE;
 
-        least = least > ROWS_LEAST + LINES_BESIDE ? ROWS_LEAST + LINES_BESIDE : least;
-        lines[i] = least > room ? room : least;
+        lines[i] = least < room ? least : room;
         room -= lines[i];
     }
     for (size_t i = 0; i < N_LISTS; i++) {

@@ -115,6 +115,22 @@ psd_status_t ps_registry_db_flush(ps_registry_db_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
+/* Takes back what the transaction under way has stored, of a group or of one change. */
+void ps_registry_db_group_drop(ps_registry_db_t *self)
+{
+    if (sqlite3_get_autocommit(self->db) == 0) {
+        ps_query_t query = ps_registry_db_query(self, STATEMENT_ROLLBACK);
+        psd_status_t rolled = ps_query_run(&query, NULL);
+
+        (void)rolled; /* the first cause is reported */
+    }
+    if (self->is_group) {
+        self->is_group = false;
+        self->applied = self->before;
+        self->n_commits = self->commits_before;
+    }
+}
+
 /* ---- opening and closing ---- */
 
 psd_status_t ps_registry_db_look(ps_registry_db_t *self, psd_error_t *err)

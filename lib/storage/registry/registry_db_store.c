@@ -73,21 +73,6 @@ static psd_status_t store_event(ps_registry_db_t *self, const ps_command_t *comm
     return ps_query_run(&query, err);
 }
 
-/* Takes back what the transaction has stored. */
-static void roll_back(ps_registry_db_t *self)
-{
-    if (sqlite3_get_autocommit(self->db) == 0) {
-        psd_status_t rolled = run(self, STATEMENT_ROLLBACK, NULL);
-
-        (void)rolled; /* the first cause is reported */
-    }
-    if (self->is_group) {
-        self->is_group = false;
-        self->applied = self->before;
-        self->n_commits = self->commits_before;
-    }
-}
-
 /* Ends the transaction, but that of a group: everything is stored at that place, or
  * nothing. */
 static psd_status_t finish(ps_registry_db_t *self, psd_status_t rc, ps_applied_t at,
@@ -100,7 +85,7 @@ static psd_status_t finish(ps_registry_db_t *self, psd_status_t rc, ps_applied_t
         rc = run(self, STATEMENT_COMMIT, err);
     }
     if (rc != PSD_OK) {
-        roll_back(self);
+        ps_registry_db_group_drop(self);
     }
     if (rc == PSD_OK) {
         self->applied = at;
@@ -157,14 +142,9 @@ psd_status_t ps_registry_db_group_keep(ps_registry_db_t *self, psd_error_t *err)
     if (rc == PSD_OK) {
         self->is_group = false;
     } else {
-        roll_back(self);
+        ps_registry_db_group_drop(self);
     }
     return rc;
-}
-
-void ps_registry_db_group_drop(ps_registry_db_t *self)
-{
-    roll_back(self);
 }
 
 psd_status_t ps_registry_db_store(ps_registry_db_t *self, const ps_registry_t *registry,
