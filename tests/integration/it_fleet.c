@@ -285,7 +285,7 @@ static bool who_does_not_belong_is_refused(fleet_t *f)
                       "the node speaks node versions 1 .. 1, this psd speaks 8; stop all nodes, "
                       "upgrade all to one build of psd, start them; no row of level disk is lost"));
     CHECK(log_has(&f->nodes[0], "node n9 was refused: the node speaks node versions 1 .. 1, "));
-    CHECK(control_ask(&c, "node_join", ",\"versions\":[8,9]", "\"status\":\"VERSION\""));
+    CHECK(control_ask(&c, "node_join", ",\"versions\":[9,10]", "\"status\":\"VERSION\""));
     control_close(&c);
     return true;
 }
