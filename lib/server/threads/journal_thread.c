@@ -48,6 +48,7 @@ struct ps_journal_thread {
     ps_turns_t *turns;           /* borrowed; may be NULL */
     ps_journal_counts_t *counts; /* borrowed; NULL: nothing is counted */
     atomic_bool has_news;
+    bool has_given; /* the shard's own: the journal is the thread's since the first work */
 
     pthread_mutex_t mutex; /* of these */
     pthread_cond_t wake;
@@ -419,7 +420,9 @@ psd_status_t ps_journal_thread_settle(ps_journal_thread_t *self, psd_error_t *er
 {
     psd_status_t rc = ps_journal_settle(self->journal, err);
 
-    (void)count_log(self);
+    if (!self->has_given) {
+        (void)count_log(self);
+    }
     return rc;
 }
 
@@ -437,6 +440,7 @@ static void give(ps_journal_thread_t *self, const work_t *like)
     ps_payload_t *payload = like->payload;
     bool is_first_gap = false;
 
+    self->has_given = true;
     if (work != NULL) {
         *work = *like;
     }
