@@ -13,14 +13,17 @@
 #include "transport/threads/clock.h"
 #include "wire/messages/doc.h"
 
-#define LOOK_MS 50     /* between two questions */
-#define ANSWER_MS 1000 /* at least, for an answer: it says what is left */
+#define LOOK_MS 50      /* between two questions */
+#define ANSWER_MS 1000  /* at least, for an answer: it says what is left … */
+#define ONE_MS 5000     /* … and at most, for one question */
+#define SILENT_MS 60000 /* nobody answered for so long: the registry is gone */
 #define TEXT_SIZE 512
 #define NODES_MAX 65536
 
 typedef struct asking {
     psd_client_t *client; /* owned */
     uint64_t until_ms;
+    uint64_t answered_ms; /* the last answer, or the beginning */
     char left[TEXT_SIZE]; /* what is waited for */
 } asking_t;
 
@@ -44,7 +47,7 @@ static psd_status_t ask(const asking_t *self, const char *op, const char *key, c
     char *reply = NULL;
     psd_status_t rc = PSD_OK;
 
-    timeout_ms = timeout_ms > ANSWER_MS ? timeout_ms : ANSWER_MS;
+    timeout_ms = timeout_ms < ANSWER_MS ? ANSWER_MS : timeout_ms > ONE_MS ? ONE_MS : timeout_ms;
     if (question == NULL || !ps_doc_set_text(question, "op", op) ||
         !ps_doc_set_text(question, key, value) || !ps_doc_print(question, &text) ||
         !ps_buffer_append(&text, "", 1)) {
@@ -145,19 +148,27 @@ static psd_status_t ask_alone(asking_t *self, const char *node, bool *ret_done, 
         if (rc == PSD_OK) {
             rc = ps_doc_get_text(one, "state", TEXT_SIZE - 100, &state, err);
         }
-        if (rc == PSD_OK && strcmp(name, node) != 0 && strcmp(state, "up") == 0) {
-            (void)snprintf(self->left, sizeof self->left, "node %.64s is up", name);
+        if (rc == PSD_OK && strcmp(name, node) != 0 && strcmp(state, "down") != 0) {
+            (void)snprintf(self->left, sizeof self->left, "node %.64s is %.32s", name, state);
             *ret_done = false;
         }
     }
     return rc;
 }
 
+/* The registry may be on its way to another node. */
+static bool may_pass(const asking_t *self, psd_status_t rc)
+{
+    bool is_silence = rc == PSD_DEADLINE || rc == PSD_CONNECT || rc == PSD_NOT_LEADER;
+
+    return is_silence && time_left(self) > 0 && ps_now_ms() < self->answered_ms + SILENT_MS;
+}
+
 static psd_status_t ask_until(const char *endpoint, ask_t *one, const char *about,
                               uint32_t timeout_ms, psd_error_t *err)
 {
     const struct timespec gap = {.tv_nsec = LOOK_MS * 1000000L};
-    asking_t self = {.until_ms = ps_now_ms() + timeout_ms};
+    asking_t self = {.until_ms = ps_now_ms() + timeout_ms, .answered_ms = ps_now_ms()};
     bool done = false;
     PSD_AUTO(psd_options_destroy) psd_options_t *options = psd_options_new();
     psd_status_t rc = PSD_OK;
@@ -165,10 +176,19 @@ static psd_status_t ask_until(const char *endpoint, ask_t *one, const char *abou
     if (options == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a client");
     }
-    psd_options_set_timeout_ms(options, timeout_ms > ANSWER_MS ? timeout_ms : ANSWER_MS);
+    psd_options_set_timeout_ms(options, timeout_ms < ANSWER_MS   ? ANSWER_MS
+                                        : timeout_ms > SILENT_MS ? SILENT_MS
+                                                                 : timeout_ms);
     rc = psd_connect(endpoint, options, &self.client, err);
     while (rc == PSD_OK && !done) {
         rc = one(&self, about, &done, err);
+        if (rc == PSD_OK) {
+            self.answered_ms = ps_now_ms();
+        } else if (may_pass(&self, rc)) {
+            done = false;
+            psd_error_clear(err);
+            rc = PSD_OK;
+        }
         if (rc == PSD_OK && !done && time_left(&self) == 0) {
             rc = psd_error_set(err, PSD_DEADLINE, "%s after %" PRIu32 " ms", self.left, timeout_ms);
         }

@@ -458,6 +458,11 @@ psd_status_t ps_replica_take(ps_replica_t *self, ps_quorum_view_t *ret_view, psd
     }
     if (self->is_ahead) {
         rc = load(self, err);
+        if (passes(rc) && !ps_registry_db_is_broken(self->db)) {
+            be_late(self, rc, err); /* tried again at the next look */
+            ret_view->state = PS_QUORUM_FOLLOWER;
+            return PSD_OK;
+        }
         if (rc == PSD_OK) {
             ps_replica_meet(self, &self->view.members);
         }
