@@ -295,7 +295,9 @@ void ps_shards_set_settings(ps_shards_t *self, const ps_setting_t *settings, siz
     for (size_t i = 0; i < n; i++) {
         switch ((int)settings[i].id) {
         case PS_SETTING_SLOW_AFTER:
-            limits.slow_after_ms = settings[i].value;
+            /* No copy is late before the lease that it waits for is over. */
+            limits.slow_after_ms =
+                settings[i].value > own->lease_ms ? settings[i].value : own->lease_ms;
             break;
         case PS_SETTING_COPY_RATE:
             limits.copy_bytes_per_s = settings[i].value;
