@@ -451,7 +451,8 @@ uint64_t ps_registry_old_sessions(const ps_registry_t *self);
 
 /* The value that counts: the cluster's, else that of ps_registry_args_t. */
 uint64_t ps_registry_setting(const ps_registry_t *self, ps_setting_id_t id);
-/* All that the cluster has set, in no order: nodes are told. Borrowed until the next command. */
+/* The settings of the cluster, in no order, as they are sent to nodes. Borrowed until the
+ * next command. */
 const ps_setting_t *ps_registry_settings(const ps_registry_t *self, size_t *ret_n);
 /* The value that would count without the cluster's. */
 uint64_t ps_registry_own_setting(const ps_registry_t *self, ps_setting_id_t id);

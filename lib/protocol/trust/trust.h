@@ -5,8 +5,8 @@
  * It is       Principals with their rules, roles and rights, and what each request and
  *             each message needs.
  * It uses     lib/wire (the kinds of data messages), lib/model (names), lib/base.
- * It ignores  Keys' proofs, sockets, how a caller is told apart, where principals are stored
- *             (registry), and who asks.
+ * It ignores  How a caller proves its key or uid, sockets, and where principals are stored
+ *             (registry).
  * Start at    trust_roles.def for the rights, trust_kinds.def for the requests.
  */
 /*

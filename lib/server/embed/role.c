@@ -48,7 +48,7 @@ static psd_status_t set_all(psd_embed_options_t *options, const char *const (*pa
     return rc;
 }
 
-/* The registry, at the address that all are told. It ends last. */
+/* Hosts the registry at PSD_ENDPOINT. It ends last. */
 static psd_status_t be_scheduler(const char *job, psd_error_t *err)
 {
     ps_environment_t endpoint;
