@@ -30,16 +30,6 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-mapfile -t c_files < <(python3 $lint/sources.py c)
-mapfile -t scripts < <(python3 $lint/sources.py scripts)
-mapfile -t prose < <(python3 $lint/sources.py prose)
-# An empty list would pass every check.
-if [ ${#c_files[@]} -eq 0 ] || [ ${#scripts[@]} -eq 0 ] ||
-    [ ${#prose[@]} -eq 0 ]; then
-    echo "FAIL sources: sources.py finds no files"
-    exit 1
-fi
-
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 n_failed=0
@@ -61,10 +51,20 @@ run() {
     fi
 }
 
+# list KIND: fills files; an empty list would pass every check.
+list() {
+    mapfile -t files < <(python3 $lint/sources.py "$1")
+    if [ ${#files[@]} -eq 0 ]; then
+        echo "sources.py finds no files of $1"
+        return 1
+    fi
+}
+
 check_format() {
     local format
+    list c || return 1
     format=$(command -v clang-format-14 || echo clang-format)
-    "$format" --dry-run --Werror "${c_files[@]}" 2>"$work/format" && return
+    "$format" --dry-run --Werror "${files[@]}" 2>"$work/format" && return
     # The files are enough: nobody mends this by hand.
     sed -n 's/^\([^ ]*\):[0-9]*:[0-9]*: error: .*/\1/p' "$work/format" |
         sort -u | sed 's/$/: wants clang-format -i/'
@@ -98,10 +98,20 @@ check_exports() {
     done
 }
 
+check_shellcheck() {
+    list scripts && shellcheck --external-sources "${files[@]}"
+}
+
+check_codespell() {
+    list prose && codespell --ignore-words=$lint/codespell_words.txt \
+        --check-filenames "${files[@]}"
+}
+
 check_tidy() {
     local sources=()
     local file
-    for file in "${c_files[@]}"; do
+    list c || return 1
+    for file in "${files[@]}"; do
         case $file in
         lib/*.c | daemon/*.c | cli/*.c | examples/*.c) sources+=("$file") ;;
         esac
@@ -130,9 +140,8 @@ run exports check_exports
 if [ -e "$build/build.ninja" ]; then
     run circles python3 $lint/count_circles.py "$build"
 fi
-run shellcheck shellcheck --external-sources "${scripts[@]}"
-run codespell codespell --ignore-words=$lint/codespell_words.txt \
-    --check-filenames "${prose[@]}"
+run shellcheck check_shellcheck
+run codespell check_codespell
 run cppcheck check_cppcheck
 if $tidy || [ "$only" = tidy ]; then
     run tidy check_tidy
