@@ -12,10 +12,24 @@
 
 /* ---- rules between values ---- */
 
-/* Refuses the pair: `id` breaks `rule`, whose other side is `other`. */
+/* The rule as the other side breaks it; NULL when that is no simple one. */
+static const char *turned(const char *rule)
+{
+    if (strcmp(rule, "at least") == 0) {
+        return "at most";
+    }
+    return strcmp(rule, "at most") == 0 ? "at least" : NULL;
+}
+
+/* Refuses the pair: `id` breaks `rule`, whose other side is `other`. Blames the
+ * value that somebody gave, not a default. */
 static psd_status_t refuse_pair(const ps_config_t *self, ps_key_id_t id, const char *rule,
                                 ps_key_id_t other, psd_error_t *err)
 {
+    if (self->origins[id].source == PS_SOURCE_DEFAULT && turned(rule) != NULL &&
+        self->origins[other].source != PS_SOURCE_DEFAULT) {
+        return refuse_pair(self, other, turned(rule), id, err);
+    }
     PSD_AUTO(ps_buffer_done) ps_buffer_t value = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t bound = {0};
     char place[512];
