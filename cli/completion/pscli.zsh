@@ -13,7 +13,7 @@ _pscli() {
     done
     flags=( --endpoint --context --output --columns --sort --no-headers --timeout --wait --watch --yes --dry-run --quiet --verbose --big-as-text --no-color --help --version)
     case $noun in
-    '') words_=( cluster node table checkpoint push pull plan data job worker clock why run check wait top bench env explain completion help version) ;;
+    '') words_=( cluster node table checkpoint push pull plan data job worker clock why run check wait top bench context env explain completion help version) ;;
     cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore settings get set unset registry rebuild) ;;
     node) [[ -z $verb ]] && words_=( list inspect drain remove promote demote) ;;
     table) [[ -z $verb ]] && words_=( create list inspect drop ack set export import) ;;
@@ -31,6 +31,7 @@ _pscli() {
     wait) verb="" ;;
     top) verb="" ;;
     bench) [[ -z $verb ]] && words_=( push pull pushpull latency suite) ;;
+    context) [[ -z $verb ]] && words_=( list show set use drop) ;;
     env) verb="" ;;
     explain) verb="" ;;
     completion) verb="" ;;
@@ -96,6 +97,11 @@ _pscli() {
     'data show') flags+=( --number --summary --from --strict --entries --vocabulary --merge --bits --no-constant --hash-all --scale --labels --rows --cache --part --parts) ;;
     'data detect') flags+=() ;;
     'run') flags+=( --workers --servers --launcher --hosts --hostfile --ssh --mpi --slurm --batch --oversubscribe --restart --env --address --pscli --image --job --max-delay --allow-lost --psd) ;;
+    'context list') flags+=() ;;
+    'context show') flags+=(); ask='pscli context list -o name 2>/dev/null' ;;
+    'context set') flags+=(); ask='pscli context list -o name 2>/dev/null' ;;
+    'context use') flags+=( --none); ask='pscli context list -o name 2>/dev/null' ;;
+    'context drop') flags+=(); ask='pscli context list -o name 2>/dev/null' ;;
     'env') flags+=() ;;
     'explain') flags+=(); ask='pscli explain -o name 2>/dev/null' ;;
     'completion') flags+=(); ask='printf "%s\n" bash zsh fish' ;;

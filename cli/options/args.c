@@ -78,22 +78,6 @@ static psd_status_t read_word(void *arg, const char *word, bool *ret_rest, psd_e
     return add_word(self, word, err);
 }
 
-static psd_status_t set_from_context(void *arg, const char *key, const char *value,
-                                     const char *origin, psd_error_t *err)
-{
-    const ps_opts_t global = {.lists = {ps_opts_global}};
-    ps_args_t *self = arg;
-    int i = ps_opts_find(&global, key);
-
-    if (i < 0 || strcmp(key, "context") == 0) {
-        return psd_error_set(err, PSD_USAGE,
-                             "%s: unknown key; allowed: endpoint, output, "
-                             "timeout and the other global options",
-                             origin);
-    }
-    return ps_opts_offer(&self->opts, i, value, origin, err);
-}
-
 /* Without an endpoint it takes the one that programs use. */
 static psd_status_t read_programs_endpoint(ps_args_t *self, psd_error_t *err)
 {
@@ -122,6 +106,38 @@ static psd_status_t read_hostfile(ps_args_t *self, psd_error_t *err)
     return rc != PSD_OK || self->hostfile.text == NULL
                ? rc
                : ps_opts_offer(&self->opts, i, self->hostfile.text, self->hostfile.origin, err);
+}
+
+static psd_status_t read_context(ps_args_t *self, const char *name, psd_error_t *err)
+{
+    return ps_args_context_read(name, &self->context, ps_args_context_offer, &self->opts, err);
+}
+
+/* What mends a broken context, or tells how, does not read it. */
+static bool is_help(const char *noun)
+{
+    static const char *const NOUNS[] = {"context", "help", "version", "completion", "explain"};
+
+    for (size_t i = 0; i < sizeof NOUNS / sizeof NOUNS[0]; i++) {
+        if (strcmp(noun, NOUNS[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Weaker than all that was said of this run. */
+static psd_status_t read_current_context(ps_args_t *self, psd_error_t *err)
+{
+    char name[PS_CONTEXT_NAME_MAX + 1] = "";
+    psd_status_t rc = PSD_OK;
+
+    if (ps_args_given(self, "context") || self->help || self->version || self->noun == NULL ||
+        is_help(self->noun->name)) {
+        return PSD_OK;
+    }
+    rc = ps_args_context_current(name, err);
+    return rc != PSD_OK || name[0] == '\0' ? rc : read_context(self, name, err);
 }
 
 static psd_status_t check_words(const ps_args_t *self, psd_error_t *err)
@@ -189,11 +205,13 @@ psd_status_t ps_args_parse(ps_args_t *self, int argc, char *const *argv, psd_err
     self->version = ps_args_given(self, "version");
     rc = ps_opts_read_env(&self->opts, PS_ARGS_ENV, getenv, err);
     if (rc == PSD_OK && ps_args_given(self, "context")) {
-        rc = ps_args_context_read(ps_args_text(self, "context"), &self->context, set_from_context,
-                                  self, err);
+        rc = read_context(self, ps_args_text(self, "context"), err);
     }
     if (rc == PSD_OK) {
         rc = read_programs_endpoint(self, err);
+    }
+    if (rc == PSD_OK) {
+        rc = read_current_context(self, err);
     }
     if (rc == PSD_OK) {
         rc = read_hostfile(self, err);

@@ -21,8 +21,8 @@ const ps_opt_t ps_opts_global[] = {
     {.name = "context",
      .kind = PS_OPT_TEXT,
      .value = "NAME",
-     .help = "read settings from ~/.config/pscli/contexts/NAME (lines like "
-             "endpoint=tcp://10.0.0.5:7171)"},
+     .help = "settings that \"pscli context set\" made, in place of the current ones "
+             "(~/.config/pscli/contexts/NAME, lines like endpoint=tcp://10.0.0.5:7171)"},
     {.name = "output",
      .letter = 'o',
      .kind = PS_OPT_CHOICE,
@@ -88,6 +88,7 @@ static const ps_noun_t NOUNS[] = {
     {"wait", "wait until something is so"},
     {"top", "the cluster at work: rates of tables and jobs"},
     {"bench", "measure pushes and pulls"},
+    {"context", "named settings of pscli: which cluster, which output"},
     {"env", "what programs take from the environment"},
     {"explain", "explain an error code"},
     {"completion", "shell completion"},

@@ -4,6 +4,7 @@
 
 #include "cli/cluster/cluster.h"
 #include "cli/jobs/jobs.h"
+#include "cli/options/args_context.h"
 #include "cli/options/help.h"
 
 #define MANY ((size_t)-1)
@@ -119,6 +120,22 @@ static const ps_opt_t RUN_OPTIONS[] = {
      .help = "the private psd; default: the one next to pscli, else from PATH"},
     {.name = NULL}};
 
+static const ps_example_t CONTEXT_LIST_EXAMPLES[] = {
+    {"pscli context list", "all, and which one is the current one"}, {NULL, NULL}};
+static const ps_example_t CONTEXT_SHOW_EXAMPLES[] = {
+    {"pscli context show", "the current one"}, {"pscli context show lab", "another"}, {NULL, NULL}};
+static const ps_example_t CONTEXT_SET_EXAMPLES[] = {
+    {"pscli context set lab endpoint=tcp://10.0.0.5:7171", "a name for a cluster"},
+    {"pscli context set lab timeout=30s output=", "one setting more, and one less"},
+    {NULL, NULL}};
+static const ps_example_t CONTEXT_USE_EXAMPLES[] = {
+    {"pscli context use lab", "commands without --context go there"},
+    {"pscli context use --none", "no current one"},
+    {NULL, NULL}};
+static const ps_example_t CONTEXT_DROP_EXAMPLES[] = {{"pscli context drop lab", "forget it"},
+                                                     {NULL, NULL}};
+static const ps_opt_t CONTEXT_USE_OPTIONS[] = {
+    {.name = "none", .help = "no context is the current one"}, {.name = NULL}};
 static const ps_example_t ENV_EXAMPLES[] = {
     {"pscli env", "every setting, its value and whose variable says it"},
     {"PSD_ALIASES=dmtk pscli env", "with the names of DMTK"},
@@ -167,6 +184,55 @@ const ps_cmd_t ps_cmds_tool[] = {
      .options = RUN_OPTIONS,
      .flags = PS_CMD_REST | PS_CMD_DRY_RUN,
      .run = ps_cmd_run},
+    {.noun = "context",
+     .verb = "list",
+     .arguments = "",
+     .summary = "list the contexts",
+     .details = "Needs no psd.",
+     .examples = CONTEXT_LIST_EXAMPLES,
+     .run = ps_cmd_context_list},
+    {.noun = "context",
+     .verb = "show",
+     .arguments = "[NAME]",
+     .max_args = 1,
+     .complete = "context",
+     .summary = "show the settings of a context",
+     .details = "Without NAME, of the current one. Needs no psd.",
+     .examples = CONTEXT_SHOW_EXAMPLES,
+     .run = ps_cmd_context_show},
+    {.noun = "context",
+     .verb = "set",
+     .arguments = "NAME KEY=VALUE...",
+     .min_args = 2,
+     .max_args = MANY,
+     .complete = "context",
+     .summary = "make or change a context",
+     .details = "KEY is the name of a global option without its dashes: endpoint, timeout, output "
+                "and the others. An empty VALUE takes the setting out; the rest of the file stays "
+                "as it is. Needs no psd.",
+     .examples = CONTEXT_SET_EXAMPLES,
+     .run = ps_cmd_context_set},
+    {.noun = "context",
+     .verb = "use",
+     .arguments = "[NAME]",
+     .max_args = 1,
+     .complete = "context",
+     .summary = "make a context the current one",
+     .details = "Its settings count for commands without --context, unless a flag, a variable "
+                "PSCLI_… or PSD_ENDPOINT says another. Needs no psd.",
+     .examples = CONTEXT_USE_EXAMPLES,
+     .options = CONTEXT_USE_OPTIONS,
+     .run = ps_cmd_context_use},
+    {.noun = "context",
+     .verb = "drop",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .complete = "context",
+     .summary = "remove a context",
+     .details = "If it is the current one, there is none from then on. Needs no psd.",
+     .examples = CONTEXT_DROP_EXAMPLES,
+     .run = ps_cmd_context_drop},
     {.noun = "env",
      .arguments = "",
      .summary = "show what programs take from the environment",

@@ -16,6 +16,7 @@
 #define ASK_TABLES "pscli table list -o name --timeout 300ms 2>/dev/null"
 #define ASK_JOBS "pscli job list -o name --timeout 300ms 2>/dev/null"
 #define ASK_NODES "pscli node list -o name --timeout 300ms 2>/dev/null"
+#define ASK_CONTEXTS "pscli context list -o name 2>/dev/null"
 #define ASK_CODES "pscli explain -o name 2>/dev/null"
 
 /* The shell command that lists what the first word may be; NULL: files. */
@@ -25,6 +26,7 @@ static const char *asking(const ps_cmd_t *cmd)
                                           {"job", ASK_JOBS},
                                           {"node", ASK_NODES},
                                           {"code", ASK_CODES},
+                                          {"context", ASK_CONTEXTS},
                                           {"shell", "printf \"%s\\n\" bash zsh fish"},
                                           {"check", "printf \"%s\\n\" health lag clocks backup"}};
 

@@ -165,7 +165,9 @@ static void write_all(FILE *file)
                    ".TP\n.B NO_COLOR\nNo colors, when it is not empty.\n"
                    ".SH FILES\n.TP\n.I ~/.config/pscli/contexts/NAME\nSettings for "
                    "\\-\\-context NAME: lines like "
-                   "endpoint=tcp://10.0.0.5:7171.\n"
+                   "endpoint=tcp://10.0.0.5:7171; see pscli\\-context(1).\n"
+                   ".TP\n.I ~/.config/pscli/current\nThe name of the context that counts "
+                   "without \\-\\-context.\n"
                    ".SH OUTPUT\nData goes to stdout, words to stderr. An error is "
                    "one line on stderr: its code, what is wrong, what to do. With "
                    "\\-o json and \\-o jsonl it is an object on stdout.\n");

@@ -4,8 +4,9 @@
  *
  * What     Which command, its words, and the value of every option: from the
  *          flag, else the environment (PSCLI_ROW_FORMAT for --row-format),
- *          else the context's file, else the table's default. Every value is
- *          checked when it is read.
+ *          else the context's file, else the table's default; the current
+ *          context comes after $PSD_ENDPOINT. Every value is checked when it
+ *          is read.
  * Owner    The caller owns the struct (ps_args_done); argv and the environment
  *          are borrowed until then.
  */
