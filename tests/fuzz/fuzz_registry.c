@@ -117,6 +117,17 @@ static const struct {
     {"slices_given", "slice", "worker"},
     {"slices_given", "slice", "joins"},
     {"slices_given", "slice", "done"},
+    {"principals", "id", "id"},
+    {"principals", "id", "name"},
+    {"principals", "id", "public_key"},
+    {"principals", "id", "uid"},
+    {"principals", "id", "denied"},
+    {"principals", "id", "epoch"},
+    {"rules", "place", "principal_id"},
+    {"rules", "place", "place"},
+    {"rules", "place", "role"},
+    {"rules", "place", "tables"},
+    {"rules", "place", "jobs"},
 };
 #define N_COLUMNS (sizeof columns / sizeof *columns)
 
@@ -162,6 +173,9 @@ static const char *const words[] = {
     "catching_up",
     "kept",
     "draining",
+    "admin",
+    "job",
+    "*",
 };
 #define N_WORDS (sizeof words / sizeof *words)
 
@@ -216,6 +230,24 @@ static void make_work(ps_registry_db_t *db, ps_registry_t *registry)
     check(fixture_do(registry, rc, &command, 1, store_in, db, NULL) == PSD_OK);
 }
 
+static void make_principals(ps_registry_db_t *db, ps_registry_t *registry)
+{
+    static const ps_role_t roles[] = {PS_ROLE_ADMIN, PS_ROLE_JOB, PS_ROLE_READER};
+
+    for (uint32_t i = 0; i < 3; i++) {
+        ps_principal_t principal = {.uid = i, .denied = i == 2, .n_rules = 2};
+        ps_command_t command = {0};
+        psd_status_t rc = PSD_OK;
+
+        (void)snprintf(principal.name, sizeof principal.name, "p%u", i);
+        for (uint32_t j = 0; j < 2; j++) {
+            principal.rules[j] = (ps_rule_t){roles[(i + j) % 3], "*", "*"};
+        }
+        rc = ps_registry_plan_principal(registry, &principal, 4, &command, NULL);
+        check(fixture_do(registry, rc, &command, 1, store_in, db, NULL) == PSD_OK);
+    }
+}
+
 static void make_model(ps_registry_db_t *db, ps_registry_t *registry)
 {
     ps_command_t command = {0};
@@ -238,6 +270,7 @@ static void make_model(ps_registry_db_t *db, ps_registry_t *registry)
     }
     make_jobs(db, registry);
     make_work(db, registry);
+    make_principals(db, registry);
 }
 
 static void drop_temp(void)

@@ -157,6 +157,23 @@ static inline void sample_cluster(ps_cluster_t *cluster)
     cluster->sm_version = 1;
 }
 
+static inline void sample_principal(ps_command_t *command)
+{
+    ps_principal_t *principal = ps_alloc(1, sizeof *principal);
+
+    command->principals = principal;
+    command->n_principals = 1;
+    *principal = (ps_principal_t){.id = 3, .uid = 1000, .denied = true, .epoch = 34, .n_rules = 2};
+    sample_text(principal->name, sizeof principal->name, "alice");
+    sample_text(principal->key, sizeof principal->key, "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7");
+    principal->rules[0].role = PS_ROLE_JOB;
+    sample_text(principal->rules[0].tables, sizeof principal->rules[0].tables, "alice.*");
+    sample_text(principal->rules[0].jobs, sizeof principal->rules[0].jobs, "alice-?");
+    principal->rules[1].role = PS_ROLE_READER;
+    sample_text(principal->rules[1].tables, sizeof principal->rules[1].tables, "w");
+    sample_text(principal->rules[1].jobs, sizeof principal->rules[1].jobs, "*");
+}
+
 /* The caller's (ps_command_done). */
 static inline ps_command_t command_sample(ps_command_kind_t kind)
 {
@@ -217,6 +234,9 @@ static inline ps_command_t command_sample(ps_command_kind_t kind)
     case PS_COMMAND_SETTING:
         command.setting = (ps_setting_t){.id = PS_SETTING_LOST_AFTER, .value = 4711};
         command.is_set = true;
+        break;
+    case PS_COMMAND_PRINCIPAL:
+        sample_principal(&command);
         break;
     case PS_COMMAND_MACHINE:
         command.number = 2;

@@ -228,6 +228,25 @@ static inline bool fixture_dump_outcomes(const ps_registry_t *self, ps_buffer_t 
     return ok;
 }
 
+static inline bool fixture_dump_principals(const ps_registry_t *self, ps_buffer_t *text)
+{
+    bool ok = true;
+
+    for (size_t i = 0; ok && i < ps_registry_n_principals(self); i++) {
+        const ps_principal_t *principal = ps_registry_principal_at(self, i);
+
+        ok = ps_buffer_print(text, "principal %u %s key \"%s\" uid %u%s epoch %" PRIu64 "\n",
+                             principal->id, principal->name, principal->key, principal->uid,
+                             principal->denied ? " denied" : "", principal->epoch);
+        for (uint32_t j = 0; ok && j < principal->n_rules; j++) {
+            ok = ps_buffer_print(text, "  %s of \"%s\" \"%s\"\n",
+                                 ps_role_word(principal->rules[j].role), principal->rules[j].tables,
+                                 principal->rules[j].jobs);
+        }
+    }
+    return ok;
+}
+
 /* The stored part of a state as text; the caller frees it (ps_free). NULL
  * when there is no memory. It leaves out `up`, which is not stored. */
 static inline char *fixture_dump(const ps_registry_t *self)
@@ -252,6 +271,7 @@ static inline char *fixture_dump(const ps_registry_t *self)
                                     ps_setting_key((ps_setting_id_t)id),
                                     ps_registry_setting(self, (ps_setting_id_t)id)));
     }
+    ok = ok && fixture_dump_principals(self, &text);
     for (size_t i = 0; i < ps_registry_n_nodes(self); i++) {
         const ps_node_t *node = ps_registry_node_at(self, i);
 

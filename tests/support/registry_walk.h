@@ -5,7 +5,8 @@
  * What     Each step plans one request that could come next: tables made and
  *          dropped, restored, their loss acknowledged, workers that join,
  *          start, finish, are lost, jobs stopped and resumed, nodes started
- *          again, drained and removed. Refusals are part of the life.
+ *          again, drained and removed, principals allowed and denied. Refusals
+ *          are part of the life.
  */
 #ifndef PS_TESTS_REGISTRY_WALK_H
 #define PS_TESTS_REGISTRY_WALK_H
@@ -208,6 +209,23 @@ static inline psd_status_t walk_mark(walk_t *self, const ps_registry_t *registry
     return ps_registry_plan_ack(registry, name, self->unix_ms, command, err);
 }
 
+static inline psd_status_t walk_principal(walk_t *self, const ps_registry_t *registry,
+                                          ps_command_t *command, psd_error_t *err)
+{
+    uint32_t of = (uint32_t)ps_rng_below(&self->rng, 4);
+    ps_principal_t principal = {.uid = of,
+                                .denied = ps_rng_below(&self->rng, 3) == 0,
+                                .n_rules = (uint32_t)ps_rng_below(&self->rng, 4)};
+
+    (void)snprintf(principal.name, sizeof principal.name, "p%u",
+                   (unsigned)ps_rng_below(&self->rng, WALK_NAMES));
+    for (uint32_t i = 0; i < principal.n_rules; i++) {
+        principal.rules[i] =
+            (ps_rule_t){(ps_role_t)(1 + ps_rng_below(&self->rng, PS_ROLE_END - 1)), "*", "*"};
+    }
+    return ps_registry_plan_principal(registry, &principal, self->unix_ms, command, err);
+}
+
 static inline psd_status_t walk_any(walk_t *self, const ps_registry_t *registry,
                                     ps_command_t *command, psd_error_t *err)
 {
@@ -231,6 +249,9 @@ static inline psd_status_t walk_any(walk_t *self, const ps_registry_t *registry,
     }
     if (dice >= 75) {
         return walk_work(self, registry, command, err);
+    }
+    if (dice == 9) {
+        return walk_principal(self, registry, command, err);
     }
     if (dice < 10) {
         (void)snprintf(name, sizeof name, "j%u", (unsigned)ps_rng_below(&self->rng, WALK_NAMES));

@@ -8,6 +8,7 @@
 
 #define OLD_VERSION 2              /* of kinds before SETTING */
 #define SETTING_VERSION 3          /* of those that came with settings of the cluster */
+#define COMBINE_VERSION 4          /* of a table that has `combine`, and of what sets it */
 #define MAGIC UINT32_C(0x6d437370) /* "psCm" in memory order */
 
 static const ps_field_t shard_fields[] = {PS_SHARD_FIELDS(PS_FIELD_ROW, ps_route_t, )};
@@ -37,6 +38,12 @@ static const ps_field_t resumed_fields[] = {
     PS_QUEUE_FIELDS(PS_FIELD_ROW, ps_work_resumed_t, )
         PS_LIST_ROW(ps_work_resumed_t, slice, done, done, n_done, PS_WORK_SLICES_MAX)};
 PS_FIELD_SHAPE(resumed, ps_work_resumed_t)
+static const ps_field_t rule_fields[] = {PS_RULE_FIELDS(PS_FIELD_ROW, ps_rule_t, )};
+PS_FIELD_SHAPE(rule, ps_rule_t)
+static const ps_field_t principal_fields[] = {
+    PS_PRINCIPAL_FIELDS(PS_FIELD_ROW, ps_principal_t, )
+        PS_ARRAY_ROW(ps_principal_t, rule, rules, rules, n_rules, PS_RULES_MAX)};
+PS_FIELD_SHAPE(principal, ps_principal_t)
 
 static const ps_field_t head_fields[] = {
     PS_FIELD_ROW(ps_command_t, U64, unix_ms, unix_ms) PS_FIELD_ROW(ps_command_t, U64, epoch, epoch)
@@ -95,10 +102,12 @@ static uint16_t version_of(ps_command_kind_t kind)
     switch ((int)kind) {
     case PS_COMMAND_TABLE: /* it has `combine` */
     case PS_COMMAND_SET:
-        return PS_COMMAND_VERSION;
+        return COMBINE_VERSION;
     case PS_COMMAND_SETTING:
     case PS_COMMAND_MACHINE:
         return SETTING_VERSION;
+    case PS_COMMAND_PRINCIPAL:
+        return PS_COMMAND_VERSION;
     default:
         return OLD_VERSION;
     }

@@ -11,6 +11,7 @@
 #include "protocol/facts/job.h"
 #include "protocol/facts/table_filter.h"
 #include "protocol/facts/work.h"
+#include "protocol/trust/trust.h"
 
 /* "list:" and the longest boundaries, each with a comma. */
 #define PARTITION_BY_MAX (8 + (size_t)PS_TABLE_PARTITIONS_MAX * 21)
@@ -62,6 +63,8 @@ static const char *word_of(ps_field_type_t type, int value)
         return psd_status_name((psd_status_t)value);
     case PS_AS_WORK_KIND:
         return work_kind_name(value);
+    case PS_AS_ROLE:
+        return ps_role_word((ps_role_t)value);
     default:
         return "?";
     }
@@ -69,7 +72,7 @@ static const char *word_of(ps_field_type_t type, int value)
 
 bool ps_field_is_word(const ps_field_t *self)
 {
-    return self->type >= PS_AS_TYPE && self->type <= PS_AS_WORK_KIND;
+    return self->type >= PS_AS_TYPE && self->type <= PS_AS_ROLE;
 }
 
 /* Words lie in an enum, but for one that is a bool. */

@@ -37,6 +37,7 @@ typedef enum ps_field_type {
     PS_AS_REPORT_KIND,
     PS_AS_STATUS,
     PS_AS_WORK_KIND,
+    PS_AS_ROLE,
     /* spellings: text everywhere */
     PS_AS_UPDATER,
     PS_AS_INIT,
@@ -86,6 +87,7 @@ struct ps_field_shape {
 #define PS_FITS_REPORT_KIND(size) ((size) == sizeof(int))
 #define PS_FITS_STATUS(size) ((size) == sizeof(int))
 #define PS_FITS_WORK_KIND(size) ((size) == sizeof(int))
+#define PS_FITS_ROLE(size) ((size) == sizeof(int))
 #define PS_FITS_UPDATER(size) true
 #define PS_FITS_INIT(size) true
 #define PS_FITS_PARTITION_BY(size) true

@@ -75,6 +75,7 @@ void ps_registry_destroy(ps_registry_t **self_p)
     for (size_t i = 0; i < self->n_jobs; i++) {
         ps_job_entry_done(&self->jobs[i]);
     }
+    ps_free(self->principals);
     ps_free(self->found);
     ps_free(self->nodes);
     ps_free(self->tables);

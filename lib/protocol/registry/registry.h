@@ -5,7 +5,7 @@
  * It is       Commands: planned against the state, checked, tried, kept or undone.
  *             Nodes, tables, jobs, workers, work queues. Their fields, from which
  *             bytes and rows follow.
- * It uses     facts, core, lib/wire, lib/model, lib/base.
+ * It uses     facts, core, trust, lib/wire, lib/model, lib/base.
  * It ignores  SQLite, sockets, callers, and which copies should move
  *             (placement).
  * Start at    registry_fields.def, then the file of a command's noun, which
@@ -36,12 +36,14 @@
 #include "protocol/facts/lost.h"
 #include "protocol/facts/work.h"
 #include "protocol/registry/registry_fields.def"
+#include "protocol/trust/trust.h"
 
 #define PS_NODE_SHARDS_MAX 1024
 #define PS_JOBS_ENDED_MAX 256 /* ended jobs that are kept */
 #define PS_OUTCOMES_KEPT 4096 /* of requests, for their repetitions */
-#define PS_SM_VERSION 2       /* what this psd applies; the state has what the cluster agreed on */
+#define PS_SM_VERSION 3       /* what this psd applies; the state has what the cluster agreed on */
 #define PS_SETTINGS_MAX 32
+#define PS_PRINCIPALS_MAX 1024 /* none is ever forgotten: a denied one is known as such */
 
 typedef struct ps_registry ps_registry_t;
 
@@ -169,7 +171,9 @@ typedef struct ps_command {
     uint64_t member;            /* that leads in the term */
     ps_combine_t combine;       /* of the table, from now on */
     ps_setting_t setting;
-    bool is_set;          /* … has that value; false: what nodes' files say counts */
+    bool is_set;                /* … has that value; false: what nodes' files say counts */
+    ps_principal_t *principals; /* owned; of PRINCIPAL one, as it is from now on */
+    size_t n_principals;
     ps_node_t node;       /* owned */
     ps_change_t *changes; /* owned; ascending by table and partition */
     size_t n_changes;
@@ -342,6 +346,14 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_setting(const ps_registry_t *self, 
 PSD_MUST_CHECK psd_status_t ps_registry_plan_machine(const ps_registry_t *self, uint32_t version,
                                                      uint64_t unix_ms, ps_command_t *ret_command,
                                                      psd_error_t *err);
+/* A principal is as given from now on, by its name a new one or one that is known; its id and
+ * epoch are the registry's to give. Kind 0 when it is so. Errors: PSD_UNSUPPORTED a member of the
+ * registry is of a psd that does not know such commands; PSD_INVALID it cannot be stored, or its
+ * key or uid is another one's; PSD_DENIED nobody would be left who may change principals. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_principal(const ps_registry_t *self,
+                                                       const ps_principal_t *principal,
+                                                       uint64_t unix_ms, ps_command_t *ret_command,
+                                                       psd_error_t *err);
 /* If fewer than half of n stored sessions are left: a command for n more. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_sessions(const ps_registry_t *self, uint32_t n,
                                                       uint64_t unix_ms, ps_command_t *ret_command,
@@ -464,6 +476,16 @@ uint32_t ps_registry_machine(const ps_registry_t *self);
 
 /* Queries. All results are borrowed until the next apply; NULL when there is
  * none. */
+/* Grows with every change of a principal; 0: there was none. */
+uint64_t ps_registry_auth_epoch(const ps_registry_t *self);
+/* In the order in which they came. */
+size_t ps_registry_n_principals(const ps_registry_t *self);
+const ps_principal_t *ps_registry_principal_at(const ps_registry_t *self, size_t i);
+const ps_principal_t *ps_registry_principal(const ps_registry_t *self, const char *name);
+/* Also one that is denied. key "": none. */
+const ps_principal_t *ps_registry_principal_by_key(const ps_registry_t *self, const char *key);
+/* uid PS_NO_UID: none. */
+const ps_principal_t *ps_registry_principal_by_uid(const ps_registry_t *self, uint32_t uid);
 const char *ps_registry_cluster(const ps_registry_t *self, ps_id_t *ret_uuid);
 uint64_t ps_registry_epoch(const ps_registry_t *self);
 /* All zeroes while there is no cluster. */

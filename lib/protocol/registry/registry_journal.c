@@ -26,7 +26,9 @@ psd_status_t ps_journal_begin(ps_registry_t *self, uint64_t now_ms, psd_error_t 
 {
     struct ps_registry_journal *journal = self->journal;
 
-    if (!ps_grow(&self->nodes, &self->max_nodes, self->n_nodes + 1, sizeof *self->nodes) ||
+    if (!ps_grow(&self->principals, &self->max_principals, self->n_principals + 1,
+                 sizeof *self->principals) ||
+        !ps_grow(&self->nodes, &self->max_nodes, self->n_nodes + 1, sizeof *self->nodes) ||
         !ps_grow(&self->tables, &self->max_tables, self->n_tables + 1, sizeof *self->tables) ||
         !ps_grow(&self->jobs, &self->max_jobs, self->n_jobs + 1, sizeof *self->jobs)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a command");

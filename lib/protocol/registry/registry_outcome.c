@@ -41,6 +41,8 @@ uint64_t ps_registry_number_of(const ps_registry_t *self, const ps_command_t *co
     case PS_COMMAND_NODE:
         node = ps_registry_find_node(self, command->node.name);
         return node == NULL ? 0 : node->id;
+    case PS_COMMAND_PRINCIPAL:
+        return command->principals[0].id;
     case PS_COMMAND_NODE_STATE:
         node = ps_registry_find_node(self, command->name);
         return node == NULL ? 0 : node->id;

@@ -238,6 +238,25 @@ static psd_status_t give_setting(const ps_registry_t *self, const ps_row_sink_t 
     return cut(sink, PS_ROW_SETTING, keys, err);
 }
 
+/* A principal, and all of its rules. */
+static psd_status_t give_principal(const ps_registry_t *self, const ps_row_sink_t *sink,
+                                   const uint64_t *keys, psd_error_t *err)
+{
+    const ps_principal_t *principal = &self->principals[keys[0] - 1];
+    psd_status_t rc = put(sink, PS_ROW_PRINCIPAL, principal, err);
+
+    if (rc == PSD_OK) {
+        rc = cut(sink, PS_ROW_RULE, keys, err);
+    }
+    for (uint32_t i = 0; i < principal->n_rules && rc == PSD_OK; i++) {
+        const ps_rule_row_t row = {
+            .principal_id = principal->id, .place = i + 1, .rule = principal->rules[i]};
+
+        rc = put(sink, PS_ROW_RULE, &row, err);
+    }
+    return rc;
+}
+
 static psd_status_t give(const ps_registry_t *self, const ps_row_sink_t *sink,
                          const ps_touch_t *touch, psd_error_t *err)
 {
@@ -254,6 +273,8 @@ static psd_status_t give(const ps_registry_t *self, const ps_row_sink_t *sink,
         return give_answer(self, sink, touch->keys, err);
     case PS_ROW_SETTING:
         return give_setting(self, sink, touch->keys, err);
+    case PS_ROW_PRINCIPAL:
+        return give_principal(self, sink, touch->keys, err);
     default:
         return give_of_job(self, sink, touch, err);
     }
@@ -330,6 +351,11 @@ psd_status_t ps_registry_all_rows(const ps_registry_t *self, const ps_row_sink_t
 
     for (size_t i = 0; i < self->n_settings && rc == PSD_OK; i++) {
         rc = put(sink, PS_ROW_SETTING, &self->settings[i], err);
+    }
+    for (size_t i = 0; i < self->n_principals && rc == PSD_OK; i++) {
+        const uint64_t keys[4] = {self->principals[i].id};
+
+        rc = give_principal(self, sink, keys, err);
     }
     for (size_t i = 0; i < self->n_nodes && rc == PSD_OK; i++) {
         const uint64_t keys[4] = {self->nodes[i].id};

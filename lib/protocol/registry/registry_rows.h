@@ -72,6 +72,12 @@ typedef struct ps_given_row {
     bool done;
 } ps_given_row_t;
 
+typedef struct ps_rule_row {
+    uint32_t principal_id;
+    uint32_t place; /* 1, 2, … */
+    ps_rule_t rule;
+} ps_rule_row_t;
+
 /* The receiver of row changes. `put` adds a row or overwrites the one with the
  * same keys; `cut` removes the rows whose first keys match, and their dependent
  * rows. */

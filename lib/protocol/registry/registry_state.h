@@ -68,6 +68,10 @@ struct ps_registry {
     ps_registry_args_t own;  /* without */
     ps_setting_t settings[PS_SETTINGS_MAX];
     size_t n_settings;
+    ps_principal_t *principals; /* owned; the one with id i at i - 1 */
+    size_t n_principals;
+    size_t max_principals;
+    uint64_t auth_epoch;  /* the greatest of theirs; 0: there are none */
     bool has_cluster;     /* PS_COMMAND_CLUSTER was applied */
     ps_cluster_t cluster; /* its epoch is the one below */
     uint64_t epoch;

@@ -74,6 +74,7 @@ void ps_command_done(ps_command_t *self)
     ps_table_done(&self->table);
     ps_job_done(&self->job);
     ps_free(self->changes);
+    ps_free(self->principals);
     ps_free(self->work.holds);
     ps_work_resumed_free(self->resumed, self->n_resumed);
     *self = (ps_command_t){0};

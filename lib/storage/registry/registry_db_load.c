@@ -50,6 +50,8 @@ typedef union row {
     ps_given_row_t given;
     ps_outcome_t outcome;
     ps_setting_t setting;
+    ps_principal_t principal;
+    ps_rule_row_t rule;
 } row_t;
 
 /* Puts a row into `into`, and takes what the row owns. */
@@ -341,6 +343,35 @@ static psd_status_t take_setting(const load_t *load, const ps_query_t *query, ro
     return apply(load, query, &command, err);
 }
 
+static psd_status_t take_rule(const load_t *load, const ps_query_t *query, row_t *row, void *into,
+                              psd_error_t *err)
+{
+    ps_principal_t *principal = into;
+    const ps_rule_row_t *rule = &row->rule;
+
+    (void)load;
+    (void)query;
+    if (rule->place != principal->n_rules + 1 || principal->n_rules >= PS_RULES_MAX) {
+        return psd_error_set(err, PSD_DAMAGED, "table rules: number %u of principal %s is %u",
+                             principal->n_rules + 1, principal->name, rule->place);
+    }
+    principal->rules[principal->n_rules++] = rule->rule;
+    return PSD_OK;
+}
+
+static psd_status_t take_principal(const load_t *load, const ps_query_t *query, row_t *row,
+                                   void *into, psd_error_t *err)
+{
+    ps_principal_t *principal = &row->principal;
+    /* Borrowed for the call: the command is not freed. */
+    ps_command_t command = {
+        .kind = PS_COMMAND_PRINCIPAL, .principals = principal, .n_principals = 1};
+    psd_status_t rc = each(load, PS_ROW_RULE, principal->id, 0, take_rule, principal, err);
+
+    (void)into;
+    return rc == PSD_OK ? apply(load, query, &command, err) : rc;
+}
+
 static psd_status_t take_outcome(const load_t *load, const ps_query_t *query, row_t *row,
                                  void *into, psd_error_t *err)
 {
@@ -364,6 +395,9 @@ psd_status_t ps_registry_db_load(ps_registry_db_t *self, ps_registry_t *registry
 
     if (rc == PSD_OK) {
         rc = each(&load, PS_ROW_SETTING, 0, 0, take_setting, NULL, err);
+    }
+    if (rc == PSD_OK) {
+        rc = each(&load, PS_ROW_PRINCIPAL, 0, 0, take_principal, NULL, err);
     }
     if (rc == PSD_OK) {
         rc = each(&load, PS_ROW_NODE, 0, 0, take_node, NULL, err);

@@ -222,6 +222,23 @@ static const char *const migrations[] = {
     "PRAGMA user_version = 13",
     "ALTER TABLE tables ADD COLUMN combine TEXT NOT NULL DEFAULT 'each';"
     "PRAGMA user_version = 14",
+    "CREATE TABLE principals ("
+    "  id INTEGER PRIMARY KEY,"
+    "  name TEXT NOT NULL UNIQUE,"
+    "  public_key TEXT NOT NULL,"
+    "  uid INTEGER NOT NULL,"
+    "  denied INTEGER NOT NULL,"
+    "  epoch INTEGER NOT NULL"
+    ") STRICT;"
+    "CREATE TABLE rules ("
+    "  principal_id INTEGER NOT NULL REFERENCES principals(id) ON DELETE CASCADE,"
+    "  place INTEGER NOT NULL,"
+    "  role TEXT NOT NULL,"
+    "  tables TEXT NOT NULL,"
+    "  jobs TEXT NOT NULL,"
+    "  PRIMARY KEY (principal_id, place)"
+    ") STRICT, WITHOUT ROWID;"
+    "PRAGMA user_version = 15",
 };
 #define SCHEMA_VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
 

@@ -125,7 +125,7 @@ Test(registry_setting, a_cluster_of_an_older_machine_has_none_until_it_is_raised
     assert_nothing_to_do(ps_registry_plan_machine(registry, 0, 1, &command, err));
     assert_nothing_to_do(ps_registry_plan_machine(registry, 1, 1, &command, err));
     assert_refused(ps_registry_plan_machine(registry, PS_SM_VERSION + 1, 1, &command, err),
-                   PSD_INVALID, "machine version 3; this psd knows 1..2");
+                   PSD_INVALID, "machine version 4; this psd knows 1..3");
     do_planned(ps_registry_plan_machine(registry, 2, 1, &command, err));
     cr_assert_eq(ps_registry_machine(registry), 2);
     set(PS_SETTING_REPAIR_AFTER, value);
@@ -184,13 +184,16 @@ static uint8_t version_of(int kind)
     if (kind == PS_COMMAND_TABLE || kind == PS_COMMAND_SET) {
         return 4;
     }
+    if (kind == PS_COMMAND_PRINCIPAL) {
+        return 5;
+    }
     return kind < PS_COMMAND_SETTING ? 2 : 3;
 }
 
 /* Kinds that older psds know keep their version, so that these read them. */
 Test(registry_setting, commands_have_the_version_of_their_kind)
 {
-    for (int kind = PS_COMMAND_CLUSTER; kind <= PS_COMMAND_SET; kind++) {
+    for (int kind = PS_COMMAND_CLUSTER; kind <= PS_COMMAND_PRINCIPAL; kind++) {
         PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
         PSD_AUTO(ps_command_done) ps_command_t read = {0};
         const ps_command_t written = {.kind = (ps_command_kind_t)kind};

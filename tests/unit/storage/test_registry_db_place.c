@@ -240,7 +240,7 @@ Test(registry_db_place, outcomes_out_of_order_are_damage)
     assert_load_fails("INSERT INTO answers VALUES(1, 1, 1, 99, 0, 0)", "is out of order, or none");
     assert_load_fails("UPDATE answers SET kind = 12; INSERT INTO answers VALUES(3, 1, 1, 12, 0, 0)",
                       "outcome 3");
-    assert_load_fails("DELETE FROM answers; UPDATE cluster SET sm_version = 3", "sm_version 3");
+    assert_load_fails("DELETE FROM answers; UPDATE cluster SET sm_version = 4", "sm_version 4");
 }
 
 /* What an older psd has stored begins a history: its commits were the commands. */
@@ -251,7 +251,8 @@ Test(registry_db_place, an_old_file_has_a_lineage_and_a_place)
     ps_id_t uuid = fixture_uuid();
 
     make_data();
-    run_sql("ALTER TABLE tables DROP COLUMN combine;"
+    run_sql("DROP TABLE rules; DROP TABLE principals;"
+            "ALTER TABLE tables DROP COLUMN combine;"
             "DROP TABLE settings; DROP TABLE members; DROP TABLE answers;"
             "ALTER TABLE cluster DROP COLUMN lineage; ALTER TABLE cluster DROP COLUMN sm_version;"
             "ALTER TABLE cluster DROP COLUMN applied_index;"
@@ -285,6 +286,92 @@ Test(registry_db_place, settings_are_stored)
     ps_registry_destroy(&registry);
     registry = load_db(db);
     cr_assert_not(ps_registry_is_set(registry, PS_SETTING_REPAIR_AFTER));
+}
+
+static ps_principal_t principal_of(const char *name, uint32_t uid, ps_role_t role)
+{
+    ps_principal_t principal = {.uid = uid, .n_rules = 2};
+
+    (void)snprintf(principal.name, sizeof principal.name, "%s", name);
+    for (uint32_t i = 0; i < 2; i++) {
+        principal.rules[i].role = i == 0 ? role : PS_ROLE_READER;
+        (void)snprintf(principal.rules[i].tables, PS_NAME_MAX, "%s", i == 0 ? "*" : "w?");
+        (void)snprintf(principal.rules[i].jobs, PS_NAME_MAX, "%s", i == 0 ? "*" : "j*");
+    }
+    return principal;
+}
+
+static void store_principal(ps_registry_db_t *db, ps_registry_t *registry,
+                            const ps_principal_t *principal)
+{
+    ps_command_t command = {0};
+    psd_status_t rc = ps_registry_plan_principal(registry, principal, 1, &command, err);
+
+    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err), PSD_OK, "%s",
+                 psd_error_text(err));
+}
+
+/* Loaded as they were stored: ids, epochs, rules in their order. The first one changed last, and
+ * is the last admin. */
+Test(registry_db_place, principals_are_stored)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = NULL;
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = NULL;
+    ps_principal_t a = principal_of("a", 1, PS_ROLE_JOB);
+    ps_principal_t b = principal_of("b", 2, PS_ROLE_ADMIN);
+    uint64_t hash = 0;
+
+    make_data();
+    db = open_db();
+    registry = load_db(db);
+    store_principal(db, registry, &a);
+    store_principal(db, registry, &b);
+    a.denied = true;
+    a.n_rules = 1;
+    store_principal(db, registry, &a);
+    a.denied = false;
+    a.rules[0].role = PS_ROLE_ADMIN;
+    store_principal(db, registry, &a);
+    b.denied = true;
+    store_principal(db, registry, &b);
+    hash = ps_registry_hash(registry);
+    ps_registry_destroy(&registry);
+    registry = load_db(db);
+    cr_assert_eq(ps_registry_hash(registry), hash);
+    cr_assert_eq(ps_registry_n_principals(registry), 2);
+    cr_assert_eq(ps_registry_auth_epoch(registry), 5);
+    cr_assert_eq(ps_registry_principal(registry, "a")->n_rules, 1);
+    cr_assert(ps_registry_principal(registry, "b")->denied);
+    cr_assert_str_eq(ps_registry_principal(registry, "b")->rules[1].tables, "w?");
+    b.denied = false;
+    store_principal(db, registry, &b);
+    cr_assert_eq(ps_registry_auth_epoch(registry), 6);
+}
+
+Test(registry_db_place, principals_that_do_not_fit_are_damage)
+{
+    make_data();
+    {
+        PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
+        PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = load_db(db);
+        ps_principal_t a = principal_of("a", 1, PS_ROLE_ADMIN);
+        ps_principal_t b = principal_of("b", 2, PS_ROLE_JOB);
+
+        store_principal(db, registry, &a);
+        store_principal(db, registry, &b);
+    }
+    assert_load_fails("UPDATE rules SET role = 'king' WHERE place = 1", "role is \"king\"");
+    assert_load_fails("UPDATE rules SET role = 'job' WHERE place = 1; "
+                      "UPDATE rules SET place = 7 WHERE place = 2",
+                      "table rules: number 2 of principal a is 7");
+    assert_load_fails("UPDATE rules SET place = 2 WHERE place = 7; UPDATE principals SET uid = 1",
+                      "uid 1 of b is that of a already");
+    assert_load_fails("UPDATE principals SET uid = id, epoch = 4", "is of epoch 4");
+    assert_load_fails("UPDATE principals SET epoch = id, public_key = 'x'", "key of a");
+    assert_load_fails("UPDATE principals SET public_key = ''; PRAGMA foreign_keys = OFF; "
+                      "DELETE FROM principals WHERE id = 1; DELETE FROM rules "
+                      "WHERE principal_id = 1",
+                      "principal 2 after 0");
 }
 
 /* ---- flushes ---- */
