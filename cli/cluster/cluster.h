@@ -6,7 +6,8 @@
  *             plans, explanations of errors. Commands about members of a
  *             registry of several, or about groups of nodes, belong here.
  * It uses     run, output, lib/model for plans, lib/storage for backups,
- *             lib/data/streams for files, lib/transport for reasons, lib/base.
+ *             lib/data/streams for files, lib/transport for reasons, lib/protocol
+ *             for kinds of events, lib/base.
  * It ignores  Jobs and rows.
  * Start at    cmd_cluster.c.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pscli cluster: its state, and its events. */
+/* pscli cluster: its state. */
 #include "cli/cluster/cluster.h"
 
 #include <inttypes.h>
@@ -26,11 +26,6 @@ static const ps_column_t STATUS[] = {{"CLUSTER", "cluster.name", PS_UNIT_NONE, f
                                      {"PROBLEMS", "problems", PS_UNIT_COUNT, false},
                                      {"WARNINGS", "warnings", PS_UNIT_COUNT, false},
                                      {NULL, NULL, PS_UNIT_NONE, false}};
-
-static const ps_column_t EVENTS[] = {
-    {"NUMBER", "id", PS_UNIT_NONE, true},  {"TIME", "unix_ms", PS_UNIT_UNIX_MS, false},
-    {"KIND", "kind", PS_UNIT_NONE, false}, {"EPOCH", "epoch", PS_UNIT_NONE, true},
-    {"WHAT", "text", PS_UNIT_NONE, false}, {NULL, NULL, PS_UNIT_NONE, false}};
 
 static void show_problems(const ps_cli_t *cli, const json_t *problems)
 {
@@ -177,18 +172,4 @@ psd_status_t ps_cmd_cluster_status(ps_cli_t *cli, psd_error_t *err)
     }
     cli->exit_code = json_is_true(ps_json_at(status, "cluster.healthy")) ? 0 : NOT_HEALTHY_EXIT;
     return PSD_OK;
-}
-
-psd_status_t ps_cmd_cluster_events(ps_cli_t *cli, psd_error_t *err)
-{
-    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-    PSD_AUTO(ps_json_unref)
-    json_t *request = json_pack("{s:s,s:I}", "op", "cluster_events", "limit",
-                                (json_int_t)ps_args_u64(&cli->args, "last"));
-    psd_status_t rc = ps_cli_ask(cli, request, &reply, err);
-
-    if (rc == PSD_OK) {
-        ps_out_list(&cli->out, reply, "events", EVENTS);
-    }
-    return rc;
 }

@@ -50,7 +50,7 @@ _pscli() {
     "cluster status")
         ;;
     "cluster events")
-        flags+=" --last"
+        flags+=" --last --since --kind --follow"
         case $previous in
         esac
         ;;

@@ -41,7 +41,7 @@ _pscli() {
     case "$noun${verb:+ $verb}" in
     'cluster registry') words_=( list add remove transfer inspect single unknown accept discard) ;;
     'cluster status') flags+=() ;;
-    'cluster events') flags+=( --last) ;;
+    'cluster events') flags+=( --last --since --kind --follow) ;;
     'cluster rebalance') flags+=() ;;
     'cluster repair') flags+=() ;;
     'cluster backup') flags+=( --to) ;;

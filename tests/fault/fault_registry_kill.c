@@ -218,7 +218,7 @@ static bool check_place(const psd_t *self)
     uint64_t index = ps_registry_db_applied(self->db).index;
     size_t n = 0;
 
-    if (ps_registry_db_events(self->db, 1, &rows, &n, err) != PSD_OK) {
+    if (ps_registry_db_events(self->db, 0, 1, &rows, &n, err) != PSD_OK) {
         return complain("events");
     }
     if (index == (n == 0 ? 0 : rows[0].id)) {

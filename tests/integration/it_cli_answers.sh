@@ -160,6 +160,29 @@ says 'table "v" continues without the lost rows' table ack v
 status_is true || fail "not healthy though all losses are known"
 expect 0 cluster events
 out_has 'the loss of rows of table w was acknowledged'
+expect 0 cluster events --kind loss_acked,queue --no-headers
+[ "$(wc -l <"$work/out")" -eq 2 ] || fail "not the two acknowledged losses: $(cat "$work/out")"
+expect 0 cluster events --kind loss_acked -n 1 --columns kind,text -o tsv --no-headers
+out_is "loss_acked	the loss of rows of table v was acknowledged"
+expect 0 cluster events --since 1h -o name
+[ "$(wc -l <"$work/out")" -gt 5 ] || fail "few events of the last hour"
+expect 0 cluster events --since 1ms -o name
+out_is ''
+expect 2 cluster events --kind loss,acked
+err_has '--kind has "loss"; allowed'
+expect 2 cluster events --follow --watch 1s
+err_has '--follow .* without --watch'
+# Events as they happen: only later ones of that kind, each at once.
+"$PSCLI_PROGRAM" cluster events --follow -n 1 --kind drop,table -o json >"$work/followed" &
+follower=$!
+wait_for grep -q '"kind":"table"' "$work/followed" || fail "--follow shows nothing"
+"$PSCLI_PROGRAM" table create followed --rows 1 --quiet
+wait_for grep -q 'table followed was created' "$work/followed" || fail "--follow: no table"
+"$PSCLI_PROGRAM" table drop followed --yes --quiet
+wait_for grep -q '"kind":"drop"' "$work/followed" || fail "--follow: no drop"
+[ "$(wc -l <"$work/followed")" -eq 3 ] || fail "--follow: $(cat "$work/followed")"
+kill $follower
+wait $follower
 says 'created table "new" (10 x 1 f32, 1 partitions)' \
     table create new --rows 10 --partitions 1
 says 'table "new" has lost no rows' table ack new

@@ -166,12 +166,16 @@ psd_status_t ps_control_cluster_events(ps_control_t *self, ps_control_request_t 
     PSD_AUTO(ps_free_at) ps_event_row_t *rows = NULL;
     ps_doc_t *array = ps_doc_add_array(request->reply, "events");
     uint64_t limit = 0;
+    uint64_t after = 0;
     size_t n = 0;
     psd_status_t rc =
         ps_doc_get_u64_or(request->doc, "limit", 1, EVENTS_MAX, EVENTS_DEFAULT, &limit, err);
 
     if (rc == PSD_OK) {
-        rc = ps_registry_db_events(self->is.db, (size_t)limit, &rows, &n, err);
+        rc = ps_doc_get_u64_or(request->doc, "after", 0, INT64_MAX, 0, &after, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_registry_db_events(self->is.db, after, (size_t)limit, &rows, &n, err);
     }
     if (rc != PSD_OK) {
         return rc;

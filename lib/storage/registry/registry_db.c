@@ -229,8 +229,8 @@ static void read_event(ps_query_t *query, ps_event_row_t *row)
     ps_query_copy_text(query, row->text, sizeof row->text);
 }
 
-psd_status_t ps_registry_db_events(ps_registry_db_t *self, size_t limit, ps_event_row_t **ret_rows,
-                                   size_t *ret_n, psd_error_t *err)
+psd_status_t ps_registry_db_events(ps_registry_db_t *self, uint64_t after, size_t limit,
+                                   ps_event_row_t **ret_rows, size_t *ret_n, psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) ps_event_row_t *rows = NULL;
     ps_query_t query = ps_registry_db_query(self, STATEMENT_EVENT_LAST);
@@ -238,6 +238,7 @@ psd_status_t ps_registry_db_events(ps_registry_db_t *self, size_t limit, ps_even
     size_t capacity = 0;
     psd_status_t rc = PSD_OK;
 
+    ps_query_put_u64(&query, after);
     ps_query_put_u64(&query, limit < PS_EVENTS_KEPT ? limit : PS_EVENTS_KEPT);
     while (rc == PSD_OK && ps_query_next(&query)) {
         if (!ps_grow(&rows, &capacity, n + 1, sizeof *rows)) {

@@ -117,8 +117,9 @@ typedef struct ps_event_row {
     char kind[32];
     char text[256];
 } ps_event_row_t;
-/* The last `limit` events, oldest first, in a fresh array (ps_free). */
-PSD_MUST_CHECK psd_status_t ps_registry_db_events(ps_registry_db_t *self, size_t limit,
-                                                  ps_event_row_t **ret_rows, size_t *ret_n,
-                                                  psd_error_t *err);
+/* The last `limit` events of those with a greater id than `after`, oldest first, in a
+ * fresh array (ps_free). */
+PSD_MUST_CHECK psd_status_t ps_registry_db_events(ps_registry_db_t *self, uint64_t after,
+                                                  size_t limit, ps_event_row_t **ret_rows,
+                                                  size_t *ret_n, psd_error_t *err);
 #endif

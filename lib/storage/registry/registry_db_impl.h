@@ -26,7 +26,7 @@
     X(EVENT_ADD, "events", "INSERT INTO events(unix_ms, epoch, kind, text) VALUES(?, ?, ?, ?)") \
     X(EVENT_CUT, "events", "DELETE FROM events WHERE id <= ?")                                  \
     X(EVENT_LAST, "events",                                                                     \
-      "SELECT id, unix_ms, epoch, kind, text FROM events "                                      \
+      "SELECT id, unix_ms, epoch, kind, text FROM events WHERE id > ? "                         \
       "ORDER BY id DESC LIMIT ?")
 
 #define PS_STATEMENT_ENUM(name, table, sql) STATEMENT_##name,

@@ -111,7 +111,7 @@ Test(registry_backup, what_is_restored_goes_on_with_numbers_of_its_own)
     cr_assert_not_null(table);
     cr_assert_geq(ps_registry_epoch(registry), epoch + 1000);
     cr_assert_geq(ps_registry_old_sessions(registry), sessions + UINT32_MAX);
-    cr_assert_eq(ps_registry_db_events(db, 1, &rows, &n, err), PSD_OK);
+    cr_assert_eq(ps_registry_db_events(db, 0, 1, &rows, &n, err), PSD_OK);
     cr_assert_eq(n, 1);
     cr_assert_str_eq(rows[0].kind, "registry_restored");
     cr_assert_eq(rows[0].unix_ms, 9);

@@ -64,7 +64,7 @@ Test(registry_db, a_fresh_one_is_empty)
     size_t n = 7;
 
     cr_assert_null(ps_registry_cluster(registry, NULL));
-    cr_assert_eq(ps_registry_db_events(db, 10, &rows, &n, err), PSD_OK);
+    cr_assert_eq(ps_registry_db_events(db, 0, 10, &rows, &n, err), PSD_OK);
     cr_assert_eq(n, 0);
 }
 
@@ -359,7 +359,7 @@ Test(registry_db, every_command_is_an_event)
 
     make_data();
     db = open_db();
-    cr_assert_eq(ps_registry_db_events(db, 2, &rows, &n, err), PSD_OK);
+    cr_assert_eq(ps_registry_db_events(db, 0, 2, &rows, &n, err), PSD_OK);
     cr_assert_eq(n, 2, "the last two");
     cr_assert_eq(rows[0].id, 2);
     cr_assert_str_eq(rows[0].kind, "node");
@@ -369,6 +369,14 @@ Test(registry_db, every_command_is_an_event)
     cr_assert_eq(rows[1].epoch, 2);
     cr_assert_str_eq(rows[1].kind, "table");
     cr_assert_str_eq(rows[1].text, "table w was created with 4 partitions");
+
+    ps_free_at(&rows);
+    cr_assert_eq(ps_registry_db_events(db, 2, 10, &rows, &n, err), PSD_OK);
+    cr_assert_eq(n, 1, "those after it alone");
+    cr_assert_eq(rows[0].id, 3);
+    ps_free_at(&rows);
+    cr_assert_eq(ps_registry_db_events(db, 3, 10, &rows, &n, err), PSD_OK);
+    cr_assert_eq(n, 0);
 }
 
 Test(registry_db, history_is_bounded)
@@ -390,7 +398,7 @@ Test(registry_db, history_is_bounded)
         rc = ps_registry_plan_sessions(registry, i, 4, &command, err);
         cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err), PSD_OK);
     }
-    cr_assert_eq(ps_registry_db_events(db, SIZE_MAX, &rows, &n, err), PSD_OK);
+    cr_assert_eq(ps_registry_db_events(db, 0, SIZE_MAX, &rows, &n, err), PSD_OK);
     cr_assert_eq(n, 100000);
     cr_assert_eq(rows[0].id, 4, "the oldest three are gone");
     cr_assert_eq(rows[n - 1].id, 100003);
@@ -428,7 +436,7 @@ Test(registry_db, a_command_that_does_not_fit_stores_nothing)
     loaded = load_db(db);
     after = fixture_dump(loaded);
     cr_assert_str_eq(before, after);
-    cr_assert_eq(ps_registry_db_events(db, 10, &rows, &n, err), PSD_OK);
+    cr_assert_eq(ps_registry_db_events(db, 0, 10, &rows, &n, err), PSD_OK);
     cr_assert_eq(n, 3);
 }
 
@@ -528,7 +536,7 @@ static psd_status_t use_db(void *fixture)
         rc = ps_registry_db_load(db, registry, 1, NULL);
     }
     if (rc == PSD_OK) {
-        rc = ps_registry_db_events(db, 10, &rows, &n, NULL);
+        rc = ps_registry_db_events(db, 0, 10, &rows, &n, NULL);
     }
     return rc;
 }

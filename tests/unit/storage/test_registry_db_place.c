@@ -70,7 +70,7 @@ Test(registry_db_place, only_what_comes_after_is_stored)
     ps_registry_db_close(&db);
     db = open_db();
     assert_applied(db, 17, 4);
-    cr_assert_eq(ps_registry_db_events(db, 10, &rows, &n, err), PSD_OK);
+    cr_assert_eq(ps_registry_db_events(db, 0, 10, &rows, &n, err), PSD_OK);
     cr_assert_eq(n, 4);
 }
 

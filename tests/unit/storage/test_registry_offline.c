@@ -98,7 +98,7 @@ static bool knows_event(const char *text)
     size_t n = 0;
     bool knows = false;
 
-    cr_assert_eq(ps_registry_db_events(db, 100, &rows, &n, err), PSD_OK);
+    cr_assert_eq(ps_registry_db_events(db, 0, 100, &rows, &n, err), PSD_OK);
     for (size_t i = 0; i < n; i++) {
         knows = knows || strcmp(rows[i].text, text) == 0;
     }
