@@ -3,11 +3,12 @@
  * Room cli/cluster: commands about the cluster and its nodes
  *
  * It is       State, events, nodes, moves of copies, backups of the registry,
- *             plans, explanations of errors. Commands about members of a
- *             registry of several, or about groups of nodes, belong here.
+ *             plans, explanations of errors, keys and principals. Commands about
+ *             members of a registry of several, or about groups of nodes, belong
+ *             here.
  * It uses     run, output, lib/model for plans, lib/storage for backups,
- *             lib/data/streams for files, lib/transport for reasons, lib/protocol
- *             for kinds of events, lib/base.
+ *             lib/data/streams for files, lib/transport for reasons and keys,
+ *             lib/protocol for kinds of events, lib/base.
  * It ignores  Jobs and rows.
  * Start at    cmd_cluster.c.
  */
@@ -42,6 +43,11 @@ psd_status_t ps_cmd_registry_inspect(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_registry_single(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_node_promote(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_node_demote(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_auth_keygen(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_auth_list(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_auth_allow(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_auth_deny(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_auth_can(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_plan(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_explain(ps_cli_t *cli, psd_error_t *err);
 #endif

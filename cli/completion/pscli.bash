@@ -20,7 +20,7 @@ _pscli() {
         esac
     done
     case $noun in
-    "") words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top bench context env explain completion help version" ;;
+    "") words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top auth bench env explain completion help version" ;;
     cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore settings get set unset registry rebuild" ;;
     node) [ -z "$verb" ] && words=" list inspect drain remove promote demote" ;;
     table) [ -z "$verb" ] && words=" create list inspect drop ack set export import" ;;
@@ -37,8 +37,8 @@ _pscli() {
     check) rest=$verb; verb="" ;;
     wait) rest=$verb; verb="" ;;
     top) rest=$verb; verb="" ;;
+    auth) [ -z "$verb" ] && words=" keygen list allow deny can-i" ;;
     bench) [ -z "$verb" ] && words=" push pull pushpull latency suite" ;;
-    context) [ -z "$verb" ] && words=" list show set use drop" ;;
     env) rest=$verb; verb="" ;;
     explain) rest=$verb; verb="" ;;
     completion) rest=$verb; verb="" ;;
@@ -50,7 +50,7 @@ _pscli() {
     "cluster status")
         ;;
     "cluster events")
-        flags+=" --last --since --kind --follow"
+        flags+=" --last"
         case $previous in
         esac
         ;;
@@ -296,27 +296,6 @@ _pscli() {
     --launcher) words="local ssh mpi slurm kubernetes yarn"; value=1 ;;
         esac
         ;;
-    "context list")
-        ;;
-    "context show")
-        [ -z "$rest$value" ] && [[ $current != -* ]] &&
-            words=$(pscli context list -o name 2>/dev/null)
-        ;;
-    "context set")
-        [ -z "$rest$value" ] && [[ $current != -* ]] &&
-            words=$(pscli context list -o name 2>/dev/null)
-        ;;
-    "context use")
-        flags+=" --none"
-        case $previous in
-        esac
-        [ -z "$rest$value" ] && [[ $current != -* ]] &&
-            words=$(pscli context list -o name 2>/dev/null)
-        ;;
-    "context drop")
-        [ -z "$rest$value" ] && [[ $current != -* ]] &&
-            words=$(pscli context list -o name 2>/dev/null)
-        ;;
     "env")
         ;;
     "explain")
@@ -331,7 +310,7 @@ _pscli() {
         flags+=" --man"
         case $previous in
         esac
-        words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top bench context env explain completion help version"
+        words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top auth bench env explain completion help version"
         ;;
     "version")
         ;;
@@ -350,6 +329,25 @@ _pscli() {
         ;;
     "top")
         flags+=" --every --once"
+        case $previous in
+        esac
+        ;;
+    "auth keygen")
+        flags+=" --file"
+        case $previous in
+        esac
+        ;;
+    "auth list")
+        ;;
+    "auth allow")
+        flags+=" --role --tables --jobs --key --uid --add"
+        case $previous in
+        esac
+        ;;
+    "auth deny")
+        ;;
+    "auth can-i")
+        flags+=" --as"
         case $previous in
         esac
         ;;

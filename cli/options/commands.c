@@ -25,6 +25,7 @@ static const ps_noun_t NOUNS[] = {
     {"check", "verdicts for monitoring"},
     {"wait", "wait until something is so"},
     {"top", "the cluster at work: rates of tables and jobs"},
+    {"auth", "keys, and who may do what"},
     {"bench", "measure pushes and pulls"},
     {"context", "named settings of pscli: which cluster, which output"},
     {"env", "what programs take from the environment"},
@@ -34,9 +35,9 @@ static const ps_noun_t NOUNS[] = {
     {"version", "the version of pscli"},
 };
 
-static const ps_cmd_t *const LISTS[] = {ps_cmds_cluster,    ps_cmds_unknown, ps_cmds_table,
-                                        ps_cmds_checkpoint, ps_cmds_plan,    ps_cmds_data,
-                                        ps_cmds_tool,       ps_cmds_watch,   ps_cmds_bench};
+static const ps_cmd_t *const LISTS[] = {
+    ps_cmds_cluster, ps_cmds_unknown, ps_cmds_table, ps_cmds_checkpoint, ps_cmds_plan,
+    ps_cmds_data,    ps_cmds_tool,    ps_cmds_watch, ps_cmds_auth,       ps_cmds_bench};
 
 const ps_cmd_t *ps_cmd_at(size_t i)
 {

@@ -32,6 +32,7 @@ extern const ps_cmd_t ps_cmds_plan[];
 extern const ps_cmd_t ps_cmds_data[];
 extern const ps_cmd_t ps_cmds_tool[];
 extern const ps_cmd_t ps_cmds_watch[];
+extern const ps_cmd_t ps_cmds_auth[];
 extern const ps_cmd_t ps_cmds_bench[];
 
 /* All of them, in the order of help; NULL after the last. */

@@ -231,6 +231,12 @@ ps_control_op_t ps_control_setting_set;
  * the id of the only one. */
 void ps_control_tell_overridden(const ps_control_t *self, uint32_t only);
 
+/* control_auth.c */
+ps_control_op_t ps_control_auth_list;
+ps_control_op_t ps_control_auth_allow;
+ps_control_op_t ps_control_auth_deny;
+ps_control_op_t ps_control_auth_can;
+
 /* control_registry.c */
 ps_control_op_t ps_control_registry_list;
 ps_control_op_t ps_control_registry_set;

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands about keys, and about who may do what. */
+#include "cli/options/commands.h"
+
+#include "cli/cluster/cluster.h"
+
+static const ps_example_t KEYGEN_EXAMPLES[] = {
+    {"pscli auth keygen alice", "a key pair in ~/.config/pscli/keys/alice.key"},
+    {"pscli auth keygen trainer --file /etc/trainer/psd.key", "for a service"},
+    {"pscli auth keygen alice -o json", "for a script: the public key and the file"},
+    {NULL, NULL}};
+static const ps_opt_t KEYGEN_OPTIONS[] = {
+    {.name = "file",
+     .kind = PS_OPT_TEXT,
+     .value = "FILE",
+     .help = "where the key goes, in a folder that exists; without it "
+             "~/.config/pscli/keys/NAME.key"},
+    {.name = NULL}};
+
+static const ps_example_t LIST_EXAMPLES[] = {
+    {"pscli auth list", "who is known, and by which roles"},
+    {"pscli auth list -o json", "with all rules"},
+    {NULL, NULL}};
+
+static const ps_example_t ALLOW_EXAMPLES[] = {
+    {"pscli auth allow root --role admin --uid 0", "root of this host"},
+    {"pscli auth allow alice --role job --tables 'alice.*' --key='KEY'",
+     "KEY is what keygen printed"},
+    {"pscli auth allow alice --role reader --add", "she may read all other tables, too"},
+    {NULL, NULL}};
+static const ps_opt_t ALLOW_OPTIONS[] = {
+    {.name = "role",
+     .kind = PS_OPT_TEXT,
+     .value = "ROLE",
+     .help = "admin, operator, job, reader or metrics. Required"},
+    {.name = "tables",
+     .kind = PS_OPT_TEXT,
+     .value = "GLOB",
+     .help = "of which tables: \"*\" stands for any characters, \"?\" for one; without it all"},
+    {.name = "jobs", .kind = PS_OPT_TEXT, .value = "GLOB", .help = "of which jobs; without it all"},
+    {.name = "key",
+     .kind = PS_OPT_TEXT,
+     .value = "KEY",
+     .help = "public key, 40 characters; one that is known keeps its own without it"},
+    {.name = "uid",
+     .kind = PS_OPT_U64,
+     .value = "UID",
+     .max = 4294967294,
+     .help = "user of the host whose psd is asked"},
+    {.name = "add", .help = "one more rule, up to 16; without it the rule replaces all others"},
+    {.name = NULL}};
+
+static const ps_example_t DENY_EXAMPLES[] = {
+    {"pscli auth deny alice", "she may do nothing from now on"}, {NULL, NULL}};
+
+static const ps_example_t CAN_EXAMPLES[] = {
+    {"pscli auth can-i write table alice.w --as alice", "\"yes\" or \"no\""},
+    {"pscli auth can-i stop job --as alice", "any job at all?"},
+    {"pscli auth can-i backup cluster --as alice -o json", "for a script"},
+    {NULL, NULL}};
+static const ps_opt_t CAN_OPTIONS[] = {{.name = "as",
+                                        .kind = PS_OPT_TEXT,
+                                        .value = "NAME",
+                                        .help = "the principal that is asked about. Required"},
+                                       {.name = NULL}};
+
+const ps_cmd_t ps_cmds_auth[] = {
+    {.noun = "auth",
+     .verb = "keygen",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .summary = "make a key pair for a person, a job or a service",
+     .details = "Asks no psd. The file has the secret key: it is made with mode 0600, and one that "
+                "exists is not overwritten. pscli prints the public key, and the line by which an "
+                "admin lets it in. This version of psd does not ask for keys yet.",
+     .examples = KEYGEN_EXAMPLES,
+     .options = KEYGEN_OPTIONS,
+     .run = ps_cmd_auth_keygen},
+    {.noun = "auth",
+     .verb = "list",
+     .arguments = "",
+     .summary = "list who is known to the cluster",
+     .details = "ROLES has the role of each rule; -o json shows their globs. EPOCH grows with each "
+                "change.",
+     .examples = LIST_EXAMPLES,
+     .flags = PS_CMD_WATCH,
+     .run = ps_cmd_auth_list},
+    {.noun = "auth",
+     .verb = "allow",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .summary = "let somebody in, or give somebody another role",
+     .details = "NAME becomes a principal with a key or a uid and one rule; one that is known gets "
+                "the rule in place of its others, and is no longer denied. Refused when nobody "
+                "would be left who may change principals, and while a node that has a part of the "
+                "registry runs an older psd. This version of psd does not check rights yet.",
+     .examples = ALLOW_EXAMPLES,
+     .options = ALLOW_OPTIONS,
+     .run = ps_cmd_auth_allow},
+    {.noun = "auth",
+     .verb = "deny",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .summary = "shut somebody out",
+     .details = "The principal stays in the list, so that its key is known as a denied one. The "
+                "last one who may change principals is not denied. This version of psd does not "
+                "check rights yet.",
+     .examples = DENY_EXAMPLES,
+     .run = ps_cmd_auth_deny},
+    {.noun = "auth",
+     .verb = "can-i",
+     .arguments = "VERB OBJECT [NAME]",
+     .min_args = 2,
+     .max_args = 3,
+     .summary = "ask whether somebody may do something",
+     .details = "VERB and OBJECT are those of the table of rights in docs/security.md; NAME is a "
+                "table or a job. Without NAME: whether there may be one. The exit code is 0 for "
+                "yes, 1 for no. The answer is what the rules say; this version of psd does not "
+                "check rights yet.",
+     .examples = CAN_EXAMPLES,
+     .options = CAN_OPTIONS,
+     .run = ps_cmd_auth_can},
+    {.noun = NULL}};

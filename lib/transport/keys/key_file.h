@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room lib/transport/keys: keys of this program
+ *
+ * It is       Key pairs of CURVE: making them, their files.
+ * It uses     lib/base; zmq, for the keys themselves.
+ * It ignores  Who may do what (lib/protocol/trust), connections.
+ * Start at    key_file.h.
+ */
+/*
+ * ps_key_file - a file with the key pair of a principal
+ *
+ * What     Whoever can read the secret key is the principal. So the file is its
+ *          owner's alone (0600), is never overwritten, and is not read when
+ *          others may read it.
+ * Shape    lines of text: "name NAME", "public-key KEY", "secret-key KEY"; those
+ *          that begin with "#" are for people. A key is 40 characters, Z85.
+ * Owner    The caller, who clears a pair with ps_key_pair_done.
+ * Threads  any; nothing is kept between calls
+ */
+#ifndef PS_TRANSPORT_KEY_FILE_H
+#define PS_TRANSPORT_KEY_FILE_H
+
+#include "psd.h"
+
+#include "base/alloc.h"
+
+#define PS_KEY_SIZE 40     /* characters of a key */
+#define PS_KEY_NAME_MAX 63 /* bytes of a principal's name */
+
+typedef struct ps_key_pair {
+    char name[PS_KEY_NAME_MAX + 1];
+    char public_key[PS_KEY_SIZE + 1];
+    char secret_key[PS_KEY_SIZE + 1];
+} ps_key_pair_t;
+
+/* Overwrites the secret; fits PSD_AUTO. */
+void ps_key_pair_done(ps_key_pair_t *self);
+/* A new pair. Errors: PSD_INVALID name; PSD_UNSUPPORTED libzmq has no CURVE. */
+PSD_MUST_CHECK psd_status_t ps_key_pair_make(const char *name, ps_key_pair_t *ret_pair,
+                                             psd_error_t *err);
+/* Writes a new file, and flushes it. The folder must exist. Errors: PSD_IO, also when there is a
+ * file of that name: it is left as it is. */
+PSD_MUST_CHECK psd_status_t ps_key_file_write(const char *path, const ps_key_pair_t *pair,
+                                              psd_error_t *err);
+/* Reads one. Errors name the file and what to do: PSD_IO there is none, or it cannot be read;
+ * PSD_DENIED others may read it, or it is another user's (root's are taken from anyone);
+ * PSD_INVALID it is no regular file, too long, not of such lines, or its keys are no pair. */
+PSD_MUST_CHECK psd_status_t ps_key_file_read(const char *path, ps_key_pair_t *ret_pair,
+                                             psd_error_t *err);
+#endif
