@@ -27,9 +27,15 @@ static void show_head(const ps_cli_t *cli, const json_t *reply)
     const char *leader = ps_json_text(reply, "leader");
 
     if (!json_is_true(ps_json_at(reply, "replicated"))) {
-        ps_print(cli->out.out, "registry  1 of 1, not replicated%s\n\n",
-                 ps_json_u64(reply, "wanted") > 1 ? " until there are 3 nodes"
-                                                  : ": registry.voters is 1");
+        const uint64_t wanted = ps_json_u64(reply, "wanted");
+
+        if (wanted > 1) {
+            ps_print(cli->out.out,
+                     "registry  1 of 1, not replicated until there are %" PRIu64 " nodes\n\n",
+                     wanted);
+        } else {
+            ps_print(cli->out.out, "registry  1 of 1, not replicated: registry.voters is 1\n\n");
+        }
         return;
     }
     ps_print(cli->out.out, "registry  %" PRIu64 " of %" PRIu64 " voters up, ", up, voters);

@@ -64,21 +64,26 @@ static bool is_of_others(const char *variable)
            strncmp(variable, "RUNTIME_DIRECTORY=", 18) == 0;
 }
 
-/* The environment without them; NULL: no memory. */
+/* The environment without them; NULL: no memory. Private nodes share one host and one end:
+ * the first one has the registry, unless the user wants it otherwise. */
 static char **make_environment(void)
 {
+    static char voters[] = "PSD_REGISTRY_VOTERS=1";
     char **kept = NULL;
     size_t n = 0;
 
     while (environ[n] != NULL) {
         n++;
     }
-    kept = ps_alloc(n + 1, sizeof *kept);
+    kept = ps_alloc(n + 2, sizeof *kept);
     n = 0;
     for (size_t i = 0; kept != NULL && environ[i] != NULL; i++) {
         if (!is_of_others(environ[i])) {
             kept[n++] = environ[i];
         }
+    }
+    if (kept != NULL && getenv("PSD_REGISTRY_VOTERS") == NULL) {
+        kept[n] = voters;
     }
     return kept;
 }

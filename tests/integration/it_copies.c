@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Three nodes and a table with a copy on each: a primary is killed, and pushes
- * go on where its copies are; nothing that was acknowledged is lost. The time
- * from the kill to the next acknowledged push is printed, not judged. */
+/* Three nodes, which have the registry, and a table with a copy on each: a primary
+ * is killed, and pushes go on where its copies are; nothing that was acknowledged is
+ * lost. The time from the kill to the next acknowledged push is printed, not judged. */
 #include <psd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static int64_t ones[ROWS];
 static int64_t values[ROWS];
 
 static const cluster_args_t args = {
-    .n_nodes = NODES, .net = CLUSTER_DIRECT, .config = "shards: 2\n"};
+    .n_nodes = NODES, .net = CLUSTER_DIRECT, .config = "shards: 2\nregistry:\n  voters: 3\n"};
 
 static uint64_t now_ms(void)
 {

@@ -470,7 +470,7 @@ int main(void)
 {
     fleet_t f = {.nodes = {{.pid = 0}}};
     psd_error_t *err = psd_error_new();
-    bool good = daemon_start(&f.nodes[0], "shards: 2\nnode: {name: n1}\n");
+    bool good = daemon_start(&f.nodes[0], "shards: 2\nregistry: {voters: 1}\nnode: {name: n1}\n");
 
     RUN(start_member(&f.nodes[1], &f.nodes[0], "n2"));
     RUN(start_member(&f.nodes[2], &f.nodes[0], "n3"));

@@ -7,6 +7,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
 export PSD_CHECKPOINT_DIR=$work/checkpoints
 export PSD_CLUSTER_SUSPECT_AFTER=3000 # a busy machine makes no node silent
+export PSD_REGISTRY_VOTERS=1          # … and nobody else lead, where that is not the matter
 declare -A pids=()
 job=
 

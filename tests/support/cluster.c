@@ -88,11 +88,13 @@ static bool write_config(const cluster_t *self, unsigned node, const char *confi
     }
     path_of(self, node, "psd.yaml", path);
     file = fopen(path, "we");
+    config = config == NULL ? "" : config;
     done = file != NULL &&
            fprintf(file,
-                   "%snode:\n  name: %s\nlisten:\n  advertise: %s\n"
+                   "%s%snode:\n  name: %s\nlisten:\n  advertise: %s\n"
                    "security:\n  allow_plaintext: %s\n",
-                   config == NULL ? "" : config, self->nodes[node].name, self->nodes[node].front,
+                   config, strstr(config, "registry:") == NULL ? "registry:\n  voters: 1\n" : "",
+                   self->nodes[node].name, self->nodes[node].front,
                    self->net == CLUSTER_NETNS ? "true" : "false") > 0;
     if (file == NULL || fclose(file) != 0 || !done) {
         perror(path);

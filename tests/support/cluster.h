@@ -35,7 +35,10 @@ typedef struct cluster_args {
     unsigned n_nodes; /* 1 .. CLUSTER_NODES_MAX */
     cluster_net_t net;
     const char *config;  /* of every node; no key of node, listen and security.
-                            NULL: defaults */
+                            NULL: defaults. Without a section "registry:" node 0
+                            has the registry alone: what such a test asks and
+                            kills is not at the mercy of an election on a busy
+                            machine */
     uint64_t data_bytes; /* each node's data lies on a tmpfs of that size, in a
                             mount namespace of the test's own; 0: on the disk
                             that the directory is on */

@@ -184,6 +184,11 @@ static psd_status_t set_up(ps_quorum_t *self, const ps_quorum_args_t *args, psd_
     return start(self, &with, err);
 }
 
+bool ps_quorum_is_possible(void)
+{
+    return true;
+}
+
 psd_status_t ps_quorum_new(const ps_quorum_args_t *args, ps_quorum_t **ret_quorum, psd_error_t *err)
 {
     PSD_AUTO(ps_quorum_destroy) ps_quorum_t *self = NULL;

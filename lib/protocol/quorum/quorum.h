@@ -96,6 +96,9 @@ typedef struct ps_quorum_effect {
     const ps_quorum_snapshot_t *snapshot;
 } ps_quorum_effect_t;
 
+/* Whether a member can be made at all; false: this psd was built without libraft. */
+PSD_MUST_CHECK bool ps_quorum_is_possible(void);
+
 /* Starts a member from what is on its disk. A member that alone votes leads at
  * once. Errors: PSD_UNSUPPORTED this psd was built without libraft; PSD_INVALID
  * an argument; PSD_DAMAGED the log does not fit the snapshot, or an entry is not

@@ -3,6 +3,11 @@
 #include "base/alloc.h"
 #include "protocol/quorum/quorum.h"
 
+bool ps_quorum_is_possible(void)
+{
+    return false;
+}
+
 psd_status_t ps_quorum_new(const ps_quorum_args_t *args, ps_quorum_t **ret_quorum, psd_error_t *err)
 {
     (void)args;

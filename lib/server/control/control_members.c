@@ -80,6 +80,20 @@ static psd_status_t raise_machine(ps_control_t *self, psd_error_t *err)
                                              : rc;
 }
 
+/* Without libraft nothing begins: its state as a member's could not be read again. */
+static psd_status_t stay_alone(ps_control_t *self)
+{
+    if (!self->tending.is_alone) {
+        self->tending.is_alone = true;
+        ps_log(
+            PS_LOG_WARN, "registry_not_replicated",
+            "node=%s hint=\"this psd was built without libraft; set registry.voters: 1, or install "
+            "one with it\"",
+            self->is.node);
+    }
+    return PSD_OK;
+}
+
 /* Enough nodes have been up for a while: the registry gets a log. */
 static psd_status_t begin(ps_control_t *self, psd_error_t *err)
 {
@@ -96,7 +110,10 @@ static psd_status_t begin(ps_control_t *self, psd_error_t *err)
     if (self->tending.enough_ms == 0) {
         self->tending.enough_ms = now_ms;
     }
-    return now_ms < self->tending.enough_ms + SETTLE_MS ? PSD_OK : replicate(self, err);
+    if (now_ms < self->tending.enough_ms + SETTLE_MS) {
+        return PSD_OK;
+    }
+    return ps_quorum_is_possible() ? replicate(self, err) : stay_alone(self);
 }
 
 /* ---- looking ---- */

@@ -102,6 +102,7 @@ typedef struct ps_tending {
                                                  its build */
     uint64_t known[PS_QUORUM_MEMBERS_MAX];    /* members … */
     uint64_t since_ms[PS_QUORUM_MEMBERS_MAX]; /* … and when this leader first saw them */
+    bool is_alone;                            /* it was said that it stays so */
 } ps_tending_t;
 
 struct ps_control {

@@ -45,10 +45,12 @@ uint32_t ps_control_n_voters(const ps_control_t *self)
     return voters.n;
 }
 
-/* Several nodes are to have the registry, and one has it. */
+/* Several nodes are to have the registry, and one of several has it. With one node alone
+ * there is nothing that could outlive it. */
 static bool is_lonely(const ps_control_t *self, const voters_t *voters)
 {
-    return voters->n < 2 && self->is.config->registry.voters > 1;
+    return voters->n < 2 && self->is.config->registry.voters > 1 &&
+           ps_registry_n_nodes(self->is.registry) > 1;
 }
 
 bool ps_control_add_voters(const ps_control_t *self, ps_doc_t *array)
@@ -77,8 +79,11 @@ bool ps_control_add_lonely(const ps_control_t *self, ps_doc_t *array)
     count_voters(self, &voters);
     if (is_lonely(self, &voters)) {
         (void)snprintf(text, sizeof text,
-                       "registry: 1 of 1, on node \"%s\", not replicated until there are %" PRIu64
-                       " nodes",
+                       ps_quorum_is_possible()
+                           ? "registry: 1 of 1, on node \"%s\", not replicated until there are "
+                             "%" PRIu64 " nodes"
+                           : "registry: 1 of 1, on node \"%s\", whose psd was built without "
+                             "libraft; registry.voters is %" PRIu64,
                        self->is.node, self->is.config->registry.voters);
     } else if (voters.n == 2) {
         (void)snprintf(text, sizeof text,
