@@ -68,9 +68,10 @@ static psd_status_t lose_next(ps_control_t *self, bool *ret_more, psd_error_t *e
         return rc;
     }
     for (size_t i = 0; i < n; i++) {
-        ps_log(PS_LOG_WARN, "worker_lost",
-               "job=%s id=%" PRIu32 " worker=%" PRIu32 " hint=\"the others no longer wait for it\"",
-               command.job.name, command.job.id, lost[i]);
+        ps_replica_log(self->is.replica, PS_LOG_WARN, "worker_lost",
+                       "job=%s id=%" PRIu32 " worker=%" PRIu32
+                       " hint=\"the others no longer wait for it\"",
+                       command.job.name, command.job.id, lost[i]);
     }
     ps_control_job_changed(self, command.job.id);
     return PSD_OK;

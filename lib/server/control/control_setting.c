@@ -152,11 +152,11 @@ static void tell_one(const ps_control_t *self, ps_setting_id_t id, const ps_conf
         !ps_config_value_print(self->is.config, key->id, &own)) {
         return;
     }
-    ps_log(PS_LOG_WARN, "setting_overridden",
-           "key=%s value=%.*s here=%.*s origin=%s hint=\"the cluster's value counts; pscli cluster "
-           "unset gives way to the file's\"",
-           key->path, (int)value.size, (const char *)value.data, (int)own.size,
-           (const char *)own.data, ps_origin_print(origin, key, place, sizeof place));
+    ps_replica_log(self->is.replica, PS_LOG_WARN, "setting_overridden",
+                   "key=%s value=%.*s here=%.*s origin=%s hint=\"the cluster's value counts; pscli "
+                   "cluster unset gives way to the file's\"",
+                   key->path, (int)value.size, (const char *)value.data, (int)own.size,
+                   (const char *)own.data, ps_origin_print(origin, key, place, sizeof place));
 }
 
 void ps_control_tell_overridden(const ps_control_t *self, uint32_t only)

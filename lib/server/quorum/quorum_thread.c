@@ -15,7 +15,8 @@
 
 #define ELECTION_MS 200
 #define HEARTBEAT_MS 40
-#define ORDER_MS 1000 /* for the thread to come to an order */
+#define ORDER_MS 1000 /* for the thread to come to an order … */
+#define TAKE_MS 5000  /* … to propose: until it has, nothing is in doubt, and the lead is kept */
 #define MESSAGE_BYTES ((size_t)1 << 20)
 #define SEGMENT_BYTES (UINT64_C(8) << 20)
 #define PEERS_MAX (2 * PS_QUORUM_MEMBERS_MAX) /* that made themselves known */
@@ -40,6 +41,7 @@ void ps_quorum_break(ps_quorum_thread_t *self, psd_status_t rc)
         ps_quorum_ring(self->news_fd);
     }
     self->status = rc;
+    (void)pthread_cond_broadcast(&self->moved); /* nobody waits for it any more */
     (void)snprintf(self->text, sizeof self->text, "%s", psd_error_text(self->err));
     psd_error_clear(self->err);
 }
@@ -467,7 +469,7 @@ static psd_status_t give(ps_quorum_thread_t *self, ps_quorum_order_t *order, uin
 
     self->order = order;
     ps_quorum_ring(self->wake_fd);
-    while (rc == 0 && !order->done) {
+    while (rc == 0 && !order->done && !ps_quorum_thread_is_broken(self)) {
         rc = pthread_cond_timedwait(&self->moved, &self->mutex, &until);
     }
     self->order = NULL;
@@ -495,7 +497,7 @@ psd_status_t ps_quorum_thread_propose(ps_quorum_thread_t *self, uint64_t term,
     psd_status_t rc = PSD_OK;
 
     ps_quorum_lock(self);
-    rc = give(self, &order, ms);
+    rc = give(self, &order, TAKE_MS);
     if (rc == PSD_OK) {
         *ret_first = order.index;
         rc = await(self, order.index + n - 1, order.term, ms, err);

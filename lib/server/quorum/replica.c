@@ -62,6 +62,8 @@ void ps_replica_close(ps_replica_t **self_p)
     ps_registry_destroy(&self->registry);
     ps_registry_db_close(&self->db); /* takes back a group that is not settled */
     ps_buffer_done(&self->group.bytes);
+    ps_buffer_done(&self->group.said_text);
+    ps_free(self->group.said);
     ps_free(self->dir);
     ps_free(self);
     *self_p = NULL;

@@ -94,6 +94,11 @@ void ps_replica_hear(ps_replica_t *self, ps_bytes_t bytes);
 PSD_MUST_CHECK psd_status_t ps_replica_commit(ps_replica_t *self, const ps_command_t *command,
                                               ps_log_level_t level, psd_error_t *err);
 
+/* Logs a line about what was committed: a member does when the others have agreed, and
+ * never when it does not learn that they have. event is a literal. */
+void ps_replica_log(ps_replica_t *self, ps_log_level_t level, const char *event, const char *format,
+                    ...) PSD_PRINTF(4, 5);
+
 /* What was committed outlives a power failure: here, or in the logs of a majority. */
 PSD_MUST_CHECK bool ps_replica_is_flushed(const ps_replica_t *self);
 /* Flushes what is not: alone to disk, as a member by one proposal of all commands since the

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A command's way: alone, tried and stored; as a member, proposed and applied. */
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -15,6 +17,7 @@
 #define GROUP_BYTES_MAX (1 << 20)   /* of several commands in one proposal */
 #define COMMIT_MS 1000              /* for a majority to agree */
 #define FLUSH_EVERY 512             /* entries between two flushes of the database */
+#define SAID_SIZE 2048              /* of a line that waits for the group */
 
 static psd_status_t put_command(void *context, const ps_registry_t *registry,
                                 const ps_command_t *command, ps_applied_t at, psd_error_t *err)
@@ -218,6 +221,51 @@ static void end_group(ps_replica_t *self)
 {
     self->group.n = 0;
     self->group.bytes.size = 0;
+    self->group.n_said = 0;
+    self->group.said_text.size = 0;
+}
+
+/* Keeps a line until the group is agreed on. false: no memory. */
+static bool say_later(ps_replica_group_t *group, ps_log_level_t level, const char *event,
+                      const char *text)
+{
+    const ps_replica_said_t said = {.level = level, .event = event, .text = group->said_text.size};
+
+    if (!ps_grow(&group->said, &group->said_capacity, group->n_said + 1, sizeof *group->said) ||
+        !ps_buffer_append(&group->said_text, text, strlen(text) + 1)) {
+        return false;
+    }
+    group->said[group->n_said++] = said;
+    return true;
+}
+
+void ps_replica_log(ps_replica_t *self, ps_log_level_t level, const char *event, const char *format,
+                    ...)
+{
+    char text[SAID_SIZE];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (self->is_ahead) {
+        return; /* of what is thrown away */
+    }
+    if (self->group.n == 0 || !say_later(&self->group, level, event, text)) {
+        ps_log(level, event, "%s", text);
+    }
+}
+
+static void log_group(const ps_replica_group_t *group)
+{
+    for (size_t i = 0; i < group->n; i++) {
+        log_line(&group->lines[i]);
+    }
+    for (size_t i = 0; i < group->n_said; i++) {
+        const ps_replica_said_t *said = &group->said[i];
+
+        ps_log(said->level, said->event, "%s", (const char *)group->said_text.data + said->text);
+    }
 }
 
 /* What became of the group is unknown, or it never will be: it is not in the database, and
@@ -243,9 +291,7 @@ static psd_status_t keep_group(ps_replica_t *self, psd_error_t *err)
         (void)psd_error_set(err, PSD_NOT_LEADER, "this node's part of the registry has no room");
         return lose_group(self, err);
     }
-    for (size_t i = 0; i < self->group.n; i++) {
-        log_line(&self->group.lines[i]);
-    }
+    log_group(&self->group);
     end_group(self);
     return note_applied(self, last, err);
 }

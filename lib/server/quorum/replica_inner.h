@@ -12,6 +12,13 @@ typedef struct ps_replica_line { /* of the log, when the command is committed */
     char text[sizeof((ps_command_t *)0)->text];
 } ps_replica_line_t;
 
+/* A line of the log that tells of what a group does. */
+typedef struct ps_replica_said {
+    ps_log_level_t level;
+    const char *event; /* borrowed for good */
+    size_t text;       /* where its text begins in the group's `said_text` */
+} ps_replica_said_t;
+
 /*
  * Commands that the leader's state has, and that no other member has seen: they are in a
  * transaction of the database that is still open (ps_registry_db_group), and are proposed
@@ -22,7 +29,11 @@ typedef struct ps_replica_group {
     size_t ends[PS_QUORUM_COMMANDS_MAX]; /* of each, in there */
     ps_replica_line_t lines[PS_QUORUM_COMMANDS_MAX];
     size_t n;
-    uint64_t first; /* the index that the first one will have */
+    uint64_t first;          /* the index that the first one will have */
+    ps_replica_said_t *said; /* owned; lines for when they are agreed on … */
+    size_t n_said;
+    size_t said_capacity;
+    ps_buffer_t said_text; /* owned; … and the texts of these, each with a '\0' */
 } ps_replica_group_t;
 
 struct ps_replica {

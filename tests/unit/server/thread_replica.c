@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "protocol/registry/command_code.h"
+#include "server/quorum/quorum_inner.h"
 #include "support/temp_dir.h"
 
 #define WAIT_STEPS 6000 /* of 10 ms */
@@ -241,6 +242,100 @@ static void loads_again_what_is_unknown(world_t *world)
     end(world);
 }
 
+/* ---- lines ---- */
+
+typedef struct lines {
+    ps_log_sink_t sink;
+    char last[256];
+    int n;
+} lines_t;
+
+static void take_line(void *user, ps_log_level_t level, const char *line)
+{
+    lines_t *lines = user;
+
+    (void)level;
+    lines->n++;
+    (void)snprintf(lines->last, sizeof lines->last, "%s", line);
+}
+
+static void lose_worker(world_t *world, int rank)
+{
+    ps_replica_log(world->replica, PS_LOG_WARN, "worker_lost", "worker=%d", rank);
+}
+
+/* A line tells of what is agreed on, and nothing of what never was. */
+static void logs_what_was_agreed_on(world_t *world)
+{
+    static lines_t lines;
+    ps_quorum_view_t view;
+
+    lead(world);
+    lines.sink = (ps_log_sink_t){.take = take_line, .user = &lines, .fd = -1};
+    atomic_store(&lines.sink.level, PS_LOG_WARN);
+    ps_log_use(&lines.sink);
+    note(world, "a loss");
+    lose_worker(world, 1);
+    lose_worker(world, 2);
+    MUST(lines.n == 0);
+    MUST(ps_replica_flush(world->replica, world->err) == PSD_OK);
+    MUST(lines.n == 2 && strstr(lines.last, "worker_lost worker=2") != NULL);
+    lose_worker(world, 3); /* of what is there */
+    MUST(lines.n == 3 && strstr(lines.last, "worker=3") != NULL);
+    ps_replica_lead(world->replica, ps_replica_led_term(world->replica) + 1);
+    note(world, "of a term that it does not lead");
+    lose_worker(world, 4);
+    MUST(ps_replica_flush(world->replica, world->err) == PSD_NOT_LEADER);
+    lose_worker(world, 5);
+    psd_error_clear(world->err);
+    MUST(ps_replica_take(world->replica, &view, world->err) == PSD_OK);
+    ps_replica_lead(world->replica, view.term);
+    note(world, "it leads again");
+    MUST(ps_replica_flush(world->replica, world->err) == PSD_OK);
+    MUST(lines.n == 3);
+    ps_log_use(NULL);
+    end(world);
+}
+
+/* ---- a busy thread ---- */
+
+#define BUSY_MS 1500
+
+/* It waits for a database for a while, as far as it knows. */
+static void *be_busy(void *argument)
+{
+    const struct timespec gap = {.tv_sec = BUSY_MS / 1000, .tv_nsec = BUSY_MS % 1000 * 1000000};
+    ps_quorum_thread_t *thread = argument;
+
+    (void)nanosleep(&gap, NULL);
+    ps_quorum_lock(thread);
+    thread->installs = false;
+    ps_quorum_unlock(thread);
+    ps_quorum_ring(thread->wake_fd);
+    return NULL;
+}
+
+/* Nothing is in doubt while the thread has not come to the proposal: the lead is kept. */
+static void waits_for_a_busy_thread(world_t *world)
+{
+    pthread_t helper;
+    ps_quorum_thread_t *thread = NULL;
+    uint64_t before = 0;
+
+    lead(world);
+    thread = ps_replica_thread(world->replica);
+    before = applied(world);
+    note(world, "proposed late");
+    ps_quorum_lock(thread);
+    thread->installs = true;
+    ps_quorum_unlock(thread);
+    MUST(pthread_create(&helper, NULL, be_busy, thread) == 0);
+    MUST(ps_replica_flush(world->replica, world->err) == PSD_OK);
+    MUST(pthread_join(helper, NULL) == 0);
+    MUST(applied(world) == before + 1 && ps_replica_led_term(world->replica) != 0);
+    end(world);
+}
+
 int main(void)
 {
     static world_t world;
@@ -248,5 +343,7 @@ int main(void)
     names_another_build(&world);
     proposes_what_was_committed_together(&world);
     loads_again_what_is_unknown(&world);
+    logs_what_was_agreed_on(&world);
+    waits_for_a_busy_thread(&world);
     return 0;
 }
