@@ -14,6 +14,8 @@
 
 #define NO_EXIT 1 /* of can-i */
 
+#define UNCHECKED "; this psd does not check rights yet"
+
 static const ps_column_t PRINCIPALS[] = {
     {"NAME", "name", PS_UNIT_NONE, false},   {"STATE", "state", PS_UNIT_NONE, false},
     {"ROLES", "roles", PS_UNIT_NONE, false}, {"UID", "uid", PS_UNIT_NONE, false},
@@ -115,12 +117,26 @@ psd_status_t ps_cmd_auth_list(ps_cli_t *cli, psd_error_t *err)
 
 /* ---- allow, deny ---- */
 
-/* What the option says goes into the request under its name. */
-static void add_text(const ps_cli_t *cli, json_t *request, const char *option)
+/* A text goes into the request under its name. What is left out would mean more: all
+ * tables, for one. */
+static psd_status_t add_text(json_t *request, const char *name, const char *text, psd_error_t *err)
 {
-    if (ps_args_given(&cli->args, option)) {
-        (void)json_object_set_new(request, option, json_string(ps_args_text(&cli->args, option)));
+    return json_object_set_new(request, name, json_string(text)) == 0
+               ? PSD_OK
+               : psd_error_set(err, PSD_USAGE, "the text for \"%s\" is not UTF-8", name);
+}
+
+static psd_status_t add_options(const ps_cli_t *cli, json_t *request, psd_error_t *err)
+{
+    static const char *const OPTIONS[] = {"role", "key", "tables", "jobs"};
+    psd_status_t rc = PSD_OK;
+
+    for (size_t i = 0; rc == PSD_OK && i < sizeof OPTIONS / sizeof OPTIONS[0]; i++) {
+        if (ps_args_given(&cli->args, OPTIONS[i])) {
+            rc = add_text(request, OPTIONS[i], ps_args_text(&cli->args, OPTIONS[i]), err);
+        }
     }
+    return rc;
 }
 
 psd_status_t ps_cmd_auth_allow(ps_cli_t *cli, psd_error_t *err)
@@ -138,10 +154,10 @@ psd_status_t ps_cmd_auth_allow(ps_cli_t *cli, psd_error_t *err)
         return rc;
     }
     request = json_pack("{s:s,s:s}", "op", "auth_allow", "name", name);
-    add_text(cli, request, "role");
-    add_text(cli, request, "key");
-    add_text(cli, request, "tables");
-    add_text(cli, request, "jobs");
+    rc = add_options(cli, request, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
     if (ps_args_given(&cli->args, "uid")) {
         (void)json_object_set_new(request, "uid",
                                   json_integer((json_int_t)ps_args_u64(&cli->args, "uid")));
@@ -151,7 +167,7 @@ psd_status_t ps_cmd_auth_allow(ps_cli_t *cli, psd_error_t *err)
     }
     rc = ps_cli_ask(cli, request, &reply, err);
     if (rc == PSD_OK) {
-        ps_out_answer(&cli->out, reply, PRINCIPALS, "%s is allowed: %s",
+        ps_out_answer(&cli->out, reply, PRINCIPALS, "%s is allowed: %s" UNCHECKED,
                       ps_json_text(reply, "name"), ps_json_text(reply, "roles"));
     }
     return rc;
@@ -167,7 +183,8 @@ psd_status_t ps_cmd_auth_deny(ps_cli_t *cli, psd_error_t *err)
         rc = ps_cli_request(cli, "auth_deny", "name", name, &reply, err);
     }
     if (rc == PSD_OK) {
-        ps_out_answer(&cli->out, reply, PRINCIPALS, "%s is denied", ps_json_text(reply, "name"));
+        ps_out_answer(&cli->out, reply, PRINCIPALS, "%s is denied" UNCHECKED,
+                      ps_json_text(reply, "name"));
     }
     return rc;
 }
@@ -188,9 +205,11 @@ psd_status_t ps_cmd_auth_can(ps_cli_t *cli, psd_error_t *err)
     request = json_pack("{s:s,s:s,s:s,s:s}", "op", "auth_can", "verb", ps_cli_word(cli, 0),
                         "object", ps_cli_word(cli, 1), "as", as);
     if (cli->args.n_words > 2) {
-        (void)json_object_set_new(request, "name", json_string(ps_cli_word(cli, 2)));
+        rc = add_text(request, "name", ps_cli_word(cli, 2), err);
     }
-    rc = ps_cli_ask(cli, request, &reply, err);
+    if (rc == PSD_OK) {
+        rc = ps_cli_ask(cli, request, &reply, err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }

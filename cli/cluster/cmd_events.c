@@ -11,6 +11,9 @@
 
 #define LOOK_MS 250      /* between two looks */
 #define EVENTS_MAX 10000 /* of one answer */
+#define KINDS_MAX 256    /* of commands, also those to come */
+/* What commands that need no running psd note. */
+#define OFFLINE_KINDS "registry_restored,registry_forced,registry_single"
 
 static const ps_column_t EVENTS[] = {
     {"NUMBER", "id", PS_UNIT_NONE, true},  {"TIME", "unix_ms", PS_UNIT_UNIX_MS, false},
@@ -40,16 +43,14 @@ static bool is_in(const char *list, const char *word, size_t length)
 
 static bool is_kind(const char *word, size_t length)
 {
-    for (int kind = 1;; kind++) {
+    for (int kind = 1; kind < KINDS_MAX; kind++) {
         const char *name = ps_command_name((ps_command_kind_t)kind);
 
-        if (name[0] == '?') {
-            return false;
-        }
         if (strlen(name) == length && memcmp(name, word, length) == 0) {
-            return true;
+            return name[0] != '?';
         }
     }
+    return is_in(OFFLINE_KINDS, word, length);
 }
 
 static psd_status_t read_filter(const ps_cli_t *cli, filter_t *ret_filter, psd_error_t *err)
@@ -62,7 +63,7 @@ static psd_status_t read_filter(const ps_cli_t *cli, filter_t *ret_filter, psd_e
         ret_filter->since_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000 -
                                ps_args_ms(&cli->args, "since");
     }
-    for (const char *word = ret_filter->kinds; word != NULL && *word != '\0';) {
+    for (const char *word = ret_filter->kinds; word != NULL;) {
         size_t n = strcspn(word, ",");
 
         if (!is_kind(word, n)) {
@@ -71,7 +72,7 @@ static psd_status_t read_filter(const ps_cli_t *cli, filter_t *ret_filter, psd_e
                                  "events\" shows them (node, table, job, copies, ...)",
                                  (int)n, word);
         }
-        word += n + (word[n] == ',' ? 1 : 0);
+        word = word[n] == ',' ? word + n + 1 : NULL;
     }
     return PSD_OK;
 }
@@ -123,10 +124,13 @@ static psd_status_t follow(ps_cli_t *cli, const filter_t *filter, uint64_t after
     ps_out_t out = cli->out;
 
     out.no_headers = true;
-    while (fflush(out.out) == 0) { /* until the reader has gone */
+    while (true) { /* until the reader has gone */
         PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-        psd_status_t rc = PSD_OK;
+        psd_status_t rc = ps_out_finish(&out, err);
 
+        if (rc != PSD_OK) {
+            return rc;
+        }
         (void)nanosleep(&gap, NULL);
         rc = ask(cli, filter, &after, EVENTS_MAX, &reply, err);
         if (rc != PSD_OK) {
@@ -136,7 +140,6 @@ static psd_status_t follow(ps_cli_t *cli, const filter_t *filter, uint64_t after
             ps_out_list(&out, reply, "events", EVENTS);
         }
     }
-    return PSD_OK;
 }
 
 psd_status_t ps_cmd_cluster_events(ps_cli_t *cli, psd_error_t *err)

@@ -20,7 +20,7 @@ _pscli() {
         esac
     done
     case $noun in
-    "") words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top auth bench env explain completion help version" ;;
+    "") words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top auth bench context env explain completion help version" ;;
     cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore settings get set unset registry rebuild" ;;
     node) [ -z "$verb" ] && words=" list inspect drain remove promote demote" ;;
     table) [ -z "$verb" ] && words=" create list inspect drop ack set export import" ;;
@@ -39,6 +39,7 @@ _pscli() {
     top) rest=$verb; verb="" ;;
     auth) [ -z "$verb" ] && words=" keygen list allow deny can-i" ;;
     bench) [ -z "$verb" ] && words=" push pull pushpull latency suite" ;;
+    context) [ -z "$verb" ] && words=" list show set use drop" ;;
     env) rest=$verb; verb="" ;;
     explain) rest=$verb; verb="" ;;
     completion) rest=$verb; verb="" ;;
@@ -50,7 +51,7 @@ _pscli() {
     "cluster status")
         ;;
     "cluster events")
-        flags+=" --last"
+        flags+=" --last --since --kind --follow"
         case $previous in
         esac
         ;;
@@ -296,6 +297,27 @@ _pscli() {
     --launcher) words="local ssh mpi slurm kubernetes yarn"; value=1 ;;
         esac
         ;;
+    "context list")
+        ;;
+    "context show")
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli context list -o name 2>/dev/null)
+        ;;
+    "context set")
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli context list -o name 2>/dev/null)
+        ;;
+    "context use")
+        flags+=" --none"
+        case $previous in
+        esac
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli context list -o name 2>/dev/null)
+        ;;
+    "context drop")
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli context list -o name 2>/dev/null)
+        ;;
     "env")
         ;;
     "explain")
@@ -310,7 +332,7 @@ _pscli() {
         flags+=" --man"
         case $previous in
         esac
-        words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top auth bench env explain completion help version"
+        words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top auth bench context env explain completion help version"
         ;;
     "version")
         ;;

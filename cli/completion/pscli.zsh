@@ -13,7 +13,7 @@ _pscli() {
     done
     flags=( --endpoint --context --output --columns --sort --no-headers --timeout --wait --watch --yes --dry-run --quiet --verbose --big-as-text --no-color --help --version)
     case $noun in
-    '') words_=( cluster node table checkpoint push pull plan data job worker clock why run check wait top auth bench env explain completion help version) ;;
+    '') words_=( cluster node table checkpoint push pull plan data job worker clock why run check wait top auth bench context env explain completion help version) ;;
     cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore settings get set unset registry rebuild) ;;
     node) [[ -z $verb ]] && words_=( list inspect drain remove promote demote) ;;
     table) [[ -z $verb ]] && words_=( create list inspect drop ack set export import) ;;
@@ -32,6 +32,7 @@ _pscli() {
     top) verb="" ;;
     auth) [[ -z $verb ]] && words_=( keygen list allow deny can-i) ;;
     bench) [[ -z $verb ]] && words_=( push pull pushpull latency suite) ;;
+    context) [[ -z $verb ]] && words_=( list show set use drop) ;;
     env) verb="" ;;
     explain) verb="" ;;
     completion) verb="" ;;
@@ -41,7 +42,7 @@ _pscli() {
     case "$noun${verb:+ $verb}" in
     'cluster registry') words_=( list add remove transfer inspect single unknown accept discard) ;;
     'cluster status') flags+=() ;;
-    'cluster events') flags+=( --last) ;;
+    'cluster events') flags+=( --last --since --kind --follow) ;;
     'cluster rebalance') flags+=() ;;
     'cluster repair') flags+=() ;;
     'cluster backup') flags+=( --to) ;;
@@ -97,6 +98,11 @@ _pscli() {
     'data show') flags+=( --number --summary --from --strict --entries --vocabulary --merge --bits --no-constant --hash-all --scale --labels --rows --cache --part --parts) ;;
     'data detect') flags+=() ;;
     'run') flags+=( --workers --servers --launcher --hosts --hostfile --ssh --mpi --slurm --batch --oversubscribe --restart --env --address --pscli --image --job --max-delay --allow-lost --psd) ;;
+    'context list') flags+=() ;;
+    'context show') flags+=(); ask='pscli context list -o name 2>/dev/null' ;;
+    'context set') flags+=(); ask='pscli context list -o name 2>/dev/null' ;;
+    'context use') flags+=( --none); ask='pscli context list -o name 2>/dev/null' ;;
+    'context drop') flags+=(); ask='pscli context list -o name 2>/dev/null' ;;
     'env') flags+=() ;;
     'explain') flags+=(); ask='pscli explain -o name 2>/dev/null' ;;
     'completion') flags+=(); ask='printf "%s\n" bash zsh fish' ;;

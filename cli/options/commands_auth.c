@@ -51,7 +51,7 @@ static const ps_opt_t ALLOW_OPTIONS[] = {
     {.name = NULL}};
 
 static const ps_example_t DENY_EXAMPLES[] = {
-    {"pscli auth deny alice", "she may do nothing from now on"}, {NULL, NULL}};
+    {"pscli auth deny alice", "her rules give nothing from now on"}, {NULL, NULL}};
 
 static const ps_example_t CAN_EXAMPLES[] = {
     {"pscli auth can-i write table alice.w --as alice", "\"yes\" or \"no\""},
@@ -104,7 +104,7 @@ const ps_cmd_t ps_cmds_auth[] = {
      .arguments = "NAME",
      .min_args = 1,
      .max_args = 1,
-     .summary = "shut somebody out",
+     .summary = "take all rights from a principal",
      .details = "The principal stays in the list, so that its key is known as a denied one. The "
                 "last one who may change principals is not denied. This version of psd does not "
                 "check rights yet.",

@@ -17,30 +17,32 @@ static const ps_example_t EVENTS_EXAMPLES[] = {
     {"pscli cluster events --since 1h --kind table,drop", "tables of the last hour"},
     {"pscli cluster events --follow", "and each further one, until interrupted"},
     {NULL, NULL}};
-static const ps_opt_t EVENTS_OPTIONS[] = {{.name = "last",
-                                           .letter = 'n',
-                                           .kind = PS_OPT_U64,
-                                           .value = "N",
-                                           .min = 1,
-                                           .max = 10000,
-                                           .fallback = "1000",
-                                           .help = "only the last N events"},
-                                          {.name = "since",
-                                           .kind = PS_OPT_DURATION,
-                                           .value = "DURATION",
-                                           .min = 1,
-                                           .max = 31536000000,
-                                           .help = "only events of the last DURATION (30m, 12h)"},
-                                          {.name = "kind",
-                                           .kind = PS_OPT_TEXT,
-                                           .value = "LIST",
-                                           .help = "only events of these kinds, with commas "
-                                                   "between them"},
-                                          {.name = "follow",
-                                           .letter = 'f',
-                                           .help = "go on, and show each event as it happens; "
-                                                   "json is as jsonl"},
-                                          {.name = NULL}};
+static const ps_opt_t EVENTS_OPTIONS[] = {
+    {.name = "last",
+     .letter = 'n',
+     .kind = PS_OPT_U64,
+     .value = "N",
+     .min = 1,
+     .max = 10000,
+     .fallback = "1000",
+     .help = "only the last N events"},
+    {.name = "since",
+     .kind = PS_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1,
+     .max = 31536000000,
+     .help = "only events of the last DURATION (30m, 12h); this and "
+             "--kind choose among the last 10000"},
+    {.name = "kind",
+     .kind = PS_OPT_TEXT,
+     .value = "LIST",
+     .help = "only events of these kinds, with commas "
+             "between them"},
+    {.name = "follow",
+     .letter = 'f',
+     .help = "go on, and show each event as it happens; "
+             "json is as jsonl"},
+    {.name = NULL}};
 
 static const ps_example_t BACKUP_EXAMPLES[] = {
     {"pscli cluster backup --to psd.backup", "while the cluster runs"}, {NULL, NULL}};

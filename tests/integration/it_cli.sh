@@ -228,7 +228,7 @@ bad 2 plan --rows 10 --partitions 0
 bad 2 plan --rows 1e13
 bad 2 completion tcsh
 bad 2 help nothing
-bad 2 auth list
+bad 2 xyzzy list
 bad 2 --context nowhere table list
 
 expect 0 job stop lr -o json

@@ -81,9 +81,9 @@ out_is 'TABLE    q
 DROPPED  true
 ROWS     10
 BYTES    40 B'
-expect 2 auth list
-err_has 'unknown command "auth"'
-! grep -q 'did you mean' "$work/err" || fail '"auth" is near to nothing'
+expect 2 xyzzy list
+err_has 'unknown command "xyzzy"'
+! grep -q 'did you mean' "$work/err" || fail '"xyzzy" is near to nothing'
 expect 2 tablf list
 err_has 'did you mean "table"'
 
@@ -166,10 +166,15 @@ expect 0 cluster events --kind loss_acked -n 1 --columns kind,text -o tsv --no-h
 out_is "loss_acked	the loss of rows of table v was acknowledged"
 expect 0 cluster events --since 1h -o name
 [ "$(wc -l <"$work/out")" -gt 5 ] || fail "few events of the last hour"
-expect 0 cluster events --since 1ms -o name
+expect 0 cluster events --since 1ms --kind note -o name
 out_is ''
 expect 2 cluster events --kind loss,acked
 err_has '--kind has "loss"; allowed'
+expect 2 cluster events --kind ''
+err_has '--kind is empty'
+expect 0 cluster events --kind registry_restored -o name
+out_is ''
+expect 2 cluster events --follow --columns nosuch
 expect 2 cluster events --follow --watch 1s
 err_has '--follow .* without --watch'
 # Events as they happen: only later ones of that kind, each at once.

@@ -9,6 +9,7 @@
 #define OLD_VERSION 2              /* of kinds before SETTING */
 #define SETTING_VERSION 3          /* of those that came with settings of the cluster */
 #define COMBINE_VERSION 4          /* of a table that has `combine`, and of what sets it */
+#define PRINCIPAL_VERSION 5        /* of those that came with principals */
 #define MAGIC UINT32_C(0x6d437370) /* "psCm" in memory order */
 
 static const ps_field_t shard_fields[] = {PS_SHARD_FIELDS(PS_FIELD_ROW, ps_route_t, )};
@@ -107,7 +108,7 @@ static uint16_t version_of(ps_command_kind_t kind)
     case PS_COMMAND_MACHINE:
         return SETTING_VERSION;
     case PS_COMMAND_PRINCIPAL:
-        return PS_COMMAND_VERSION;
+        return PRINCIPAL_VERSION;
     default:
         return OLD_VERSION;
     }

@@ -141,7 +141,8 @@ static psd_status_t read_rule(const ps_doc_t *doc, ps_rule_t *ret_rule, psd_erro
     return rc;
 }
 
-/* What is not named stays: key and uid of one that is known; with "add" its rules, too. */
+/* What is not named stays: key and uid of one that is known; with "add" its rules, too,
+ * but not of one that is denied. */
 static psd_status_t read_principal(const ps_control_t *self, const ps_doc_t *doc,
                                    ps_principal_t *next, psd_error_t *err)
 {
@@ -174,9 +175,13 @@ static psd_status_t read_principal(const ps_control_t *self, const ps_doc_t *doc
     if (rc != PSD_OK) {
         return rc;
     }
+    if (ps_doc_has(doc, "key") && next->key[0] == '\0') {
+        return psd_error_set(err, PSD_INVALID,
+                             "key is \"\"; allowed: the 40 characters of a public key");
+    }
     next->uid = (uint32_t)uid;
+    next->n_rules = adds && !next->denied ? next->n_rules : 0;
     next->denied = false;
-    next->n_rules = adds ? next->n_rules : 0;
     if (next->n_rules >= PS_RULES_MAX) {
         return psd_error_set(err, PSD_LIMIT, "%s has %d rules, the most that one may have",
                              next->name, PS_RULES_MAX);
