@@ -68,6 +68,7 @@ struct ps_quorum_thread {
     size_t n_peers;
     size_t peers_capacity;
     ps_quorum_order_t *order; /* of the main thread; NULL: none */
+    uint64_t take_ms;         /* for the thread to come to a proposal */
     uint64_t applied;         /* entries up to this one are in the database */
     uint64_t flushed;         /* … and flushed there */
     uint64_t cut;             /* … of the last cut of the log */

@@ -181,6 +181,7 @@ psd_status_t ps_quorum_thread_start(const ps_quorum_thread_args_t *args,
     self->err = psd_error_new();
     self->socket = args->socket;
     self->turns = args->turns;
+    self->take_ms = TAKE_MS;
     self->cluster = args->cluster;
     self->incarnation = args->incarnation;
     self->applied = args->snapshot == NULL ? 0 : args->snapshot->index;
@@ -460,6 +461,14 @@ static psd_status_t await(ps_quorum_thread_t *self, uint64_t index, uint64_t ter
                          "the registry's members have not agreed within %" PRIu64 " ms", ms);
 }
 
+/* Whether the thread may still come to it. One that follows another leader takes no
+ * proposal, and may wait for the main thread meanwhile. */
+static bool may_take(const ps_quorum_thread_t *self, const ps_quorum_order_t *order)
+{
+    return !ps_quorum_thread_is_broken(self) &&
+           (order->kind != PS_ORDER_PROPOSE || ps_quorum_state(self->quorum) == PS_QUORUM_LEADER);
+}
+
 /* Has the thread carry out an order, with the lock held. Errors: PSD_NOT_LEADER
  * the thread did not come to it. */
 static psd_status_t give(ps_quorum_thread_t *self, ps_quorum_order_t *order, uint64_t ms)
@@ -469,7 +478,7 @@ static psd_status_t give(ps_quorum_thread_t *self, ps_quorum_order_t *order, uin
 
     self->order = order;
     ps_quorum_ring(self->wake_fd);
-    while (rc == 0 && !order->done && !ps_quorum_thread_is_broken(self)) {
+    while (rc == 0 && !order->done && may_take(self, order)) {
         rc = pthread_cond_timedwait(&self->moved, &self->mutex, &until);
     }
     self->order = NULL;
@@ -497,7 +506,7 @@ psd_status_t ps_quorum_thread_propose(ps_quorum_thread_t *self, uint64_t term,
     psd_status_t rc = PSD_OK;
 
     ps_quorum_lock(self);
-    rc = give(self, &order, TAKE_MS);
+    rc = give(self, &order, self->take_ms);
     if (rc == PSD_OK) {
         *ret_first = order.index;
         rc = await(self, order.index + n - 1, order.term, ms, err);

@@ -16,6 +16,8 @@
 #include "storage/registry/registry_backup.h"
 #include "transport/threads/clock.h"
 
+#define COMMIT_MS 1000 /* for a majority to agree */
+
 uint64_t ps_unix_ms(void)
 {
     struct timespec now = {0};
@@ -32,6 +34,7 @@ psd_status_t ps_replica_open(const char *dir, const ps_registry_args_t *args,
 
     if (self != NULL) {
         self->args = *args;
+        self->commit_ms = COMMIT_MS;
         self->dir = ps_strdup(dir);
     }
     if (self == NULL || self->dir == NULL) {

@@ -15,7 +15,6 @@
 
 #define COMMAND_BYTES_MAX (8 << 20) /* fits a message between members */
 #define GROUP_BYTES_MAX (1 << 20)   /* of several commands in one proposal */
-#define COMMIT_MS 1000              /* for a majority to agree */
 #define FLUSH_EVERY 512             /* entries between two flushes of the database */
 #define SAID_SIZE 2048              /* of a line that waits for the group */
 
@@ -198,7 +197,8 @@ static psd_status_t propose(ps_replica_t *self, const ps_command_t *command, ps_
         return rc;
     }
     ps_registry_undo(self->registry); /* it fits */
-    rc = ps_quorum_thread_propose(self->thread, self->led_term, &bytes, 1, COMMIT_MS, &index, err);
+    rc = ps_quorum_thread_propose(self->thread, self->led_term, &bytes, 1, self->commit_ms, &index,
+                                  err);
     if (rc == PSD_DEADLINE) {
         self->led_term = 0;
         rc = psd_error_wrap(err, PSD_NOT_LEADER, "%s", "ask again");
@@ -312,7 +312,7 @@ static psd_status_t settle_group(ps_replica_t *self, psd_error_t *err)
         commands[i] = (ps_bytes_t){.data = group->bytes.data + from, .size = group->ends[i] - from};
         from = group->ends[i];
     }
-    rc = ps_quorum_thread_propose(self->thread, self->led_term, commands, group->n, COMMIT_MS,
+    rc = ps_quorum_thread_propose(self->thread, self->led_term, commands, group->n, self->commit_ms,
                                   &first, err);
     if (rc == PSD_OK && first != group->first) { /* a change of members came between */
         rc = psd_error_set(err, PSD_NOT_LEADER, "entry %" PRIu64 " is not where it was to be",

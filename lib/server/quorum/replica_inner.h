@@ -44,11 +44,12 @@ struct ps_replica {
     ps_quorum_thread_t *thread;
     ps_quorum_view_t view; /* the last one */
     ps_replica_group_t group;
-    uint64_t flushed;  /* entries of the log up to that one */
-    uint64_t led_term; /* in which this node leads; 0: it does not */
-    bool is_begun;     /* it is a member from here on, with a thread or none yet */
-    bool is_late;      /* what is committed could not be stored */
-    bool is_ahead;     /* the registry has commands that the database has not: it is loaded again */
+    uint64_t commit_ms; /* for a majority to agree */
+    uint64_t flushed;   /* entries of the log up to that one */
+    uint64_t led_term;  /* in which this node leads; 0: it does not */
+    bool is_begun;      /* it is a member from here on, with a thread or none yet */
+    bool is_late;       /* what is committed could not be stored */
+    bool is_ahead; /* the registry has commands that the database has not: it is loaded again */
 };
 
 /* ---- replica.c ---- */

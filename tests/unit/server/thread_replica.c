@@ -11,10 +11,12 @@
 #include "base/alloc.h"
 #include "protocol/registry/command_code.h"
 #include "server/quorum/quorum_inner.h"
+#include "server/quorum/replica_inner.h"
 #include "support/temp_dir.h"
 
-#define WAIT_STEPS 6000 /* of 10 ms */
-#define VERSION_AT 4    /* in the bytes of a command */
+#define WAIT_STEPS 6000   /* of 10 ms */
+#define PATIENCE_MS 60000 /* of a busy machine */
+#define VERSION_AT 4      /* in the bytes of a command */
 
 #define MUST(good) must(good, #good, world->err)
 
@@ -172,6 +174,7 @@ static void lead(world_t *world)
         (void)nanosleep(&gap, NULL);
     }
     MUST(view.state == PS_QUORUM_LEADER);
+    world->replica->commit_ms = PATIENCE_MS;
     ps_replica_lead(world->replica, view.term);
     note(world, "the first one of a term waits for what is in the log");
     MUST(ps_replica_flush(world->replica, world->err) == PSD_OK);
@@ -299,7 +302,7 @@ static void logs_what_was_agreed_on(world_t *world)
 
 /* ---- a busy thread ---- */
 
-#define BUSY_MS 1500
+#define BUSY_MS 3500
 
 /* It waits for a database for a while, as far as it knows. */
 static void *be_busy(void *argument)
@@ -326,7 +329,9 @@ static void waits_for_a_busy_thread(world_t *world)
     thread = ps_replica_thread(world->replica);
     before = applied(world);
     note(world, "proposed late");
+    world->replica->commit_ms = BUSY_MS - 500;
     ps_quorum_lock(thread);
+    thread->take_ms = PATIENCE_MS;
     thread->installs = true;
     ps_quorum_unlock(thread);
     MUST(pthread_create(&helper, NULL, be_busy, thread) == 0);
