@@ -25,7 +25,7 @@ FLOORS = {
 SUB_FLOORS = {
     "protocol": {
         "facts": 0, "overlay": 0, "trust": 0,
-        "core": 1, "waiters": 1,
+        "core": 1, "relay": 1, "waiters": 1,
         "session": 2, "partition": 2, "registry": 2,
         "replica": 3, "placement": 3, "agent": 3, "quorum": 3,
         "admission": 4, "overseer": 4,

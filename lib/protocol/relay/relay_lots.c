@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lots that are held: whose they are, and what they wait for. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "protocol/relay/relay_state.h"
+
+#define CLIENT_BYTES 80 /* of a client_t, its block and its slots in a map */
+
+void ps_relay_append(lots_t *lots, lot_t *lot)
+{
+    lot->next = NULL;
+    if (lots->last != NULL) {
+        lots->last->next = lot;
+    } else {
+        lots->first = lot;
+    }
+    lots->last = lot;
+    lots->n++;
+}
+
+/* ---- lots ---- */
+
+void ps_relay_drop_spans(ps_relay_lot_t *goods)
+{
+    for (uint16_t i = 0; i < goods->n_spans; i++) {
+        ps_payload_destroy(&goods->spans[i].payload);
+    }
+    ps_free(goods->spans);
+    goods->spans = NULL;
+    goods->n_spans = 0;
+}
+
+uint64_t ps_relay_cost(const ps_relay_lot_t *goods)
+{
+    return sizeof(lot_t) + goods->n_from * (uint64_t)CLIENT_BYTES + ps_relay_lot_bytes(goods);
+}
+
+void ps_relay_forget_client(place_t *place, uint64_t session)
+{
+    client_t *client = ps_map_get(&place->clients, session);
+
+    if (client != NULL && --client->n_lots == 0) {
+        ps_free(ps_map_remove(&place->clients, session));
+    }
+}
+
+/* Drops what a lot has told or will not tell; it is in no list but its place's. */
+void ps_relay_lot_end(ps_relay_t *self, lot_t *lot)
+{
+    lot_t **at = &lot->place->lots;
+
+    while (*at != lot) {
+        at = &(*at)->next_here;
+    }
+    *at = lot->next_here;
+    for (uint16_t i = 0; i < lot->goods.n_from; i++) {
+        ps_relay_forget_client(lot->place, lot->goods.from[i].session);
+    }
+    self->bytes -= lot->bytes;
+    self->n_lots--;
+    ps_relay_lot_done(&lot->goods);
+    ps_free(lot);
+}
+
+/* WAITS is replaced by what ends it. */
+void ps_relay_tell(ps_relay_t *self, lot_t *lot, ps_relay_news_t news, const char *reason)
+{
+    bool is_queued = lot->news != 0;
+
+    lot->news = news;
+    lot->reason = reason;
+    if (is_queued) {
+        return;
+    }
+    lot->next_news = NULL;
+    if (self->last_news != NULL) {
+        self->last_news->next_news = lot;
+    } else {
+        self->news = lot;
+    }
+    self->last_news = lot;
+}
+
+void ps_relay_end_lots(ps_relay_t *self, lots_t *lots, ps_relay_news_t news, const char *reason)
+{
+    for (lot_t *lot = lots->first; lot != NULL; lot = lot->next) {
+        lot->group = NULL;
+        lot->bundle = NULL;
+        ps_relay_tell(self, lot, news, reason);
+    }
+    *lots = (lots_t){.n = 0};
+}
+
+/* ---- plans ---- */
+
+const ps_relay_tree_t *ps_relay_tree_of_version(const ps_relay_t *self, uint64_t version)
+{
+    if (version == 0) {
+        return NULL;
+    }
+    if (self->tree.version == version) {
+        return &self->tree;
+    }
+    return self->before.version == version ? &self->before : NULL;
+}
+
+/* The plan by which deltas of that clock go. */
+const ps_relay_tree_t *ps_relay_tree_of_clock(const ps_relay_t *self, const ps_relay_key_t *key)
+{
+    bool is_old = !key->is_timed && key->clock < self->tree.clock && self->before.version != 0;
+
+    return is_old ? &self->before : &self->tree;
+}
+
+/* ---- what a group waits for ---- */
+
+void ps_relay_count_marks(const ps_relay_tree_t *tree, const group_t *group,
+                          uint32_t marks[PS_OVERLAY_WORKERS_MAX])
+{
+    memset(marks, 0, tree->n_workers * sizeof *marks);
+    for (const lot_t *lot = group->held.first; lot != NULL; lot = lot->next) {
+        for (uint16_t i = 0; i < lot->goods.n_from; i++) {
+            const ps_bundle_from_t *from = &lot->goods.from[i];
+            uint32_t number = ps_relay_tree_find(tree, from->worker);
+
+            if (from->marks && number != UINT32_MAX) {
+                marks[number]++;
+            }
+        }
+    }
+}
+
+/* The first worker below that is not in; PS_RELAY_NOBODY: all are. */
+uint32_t ps_relay_missing(const ps_relay_t *self, const group_t *group)
+{
+    const ps_relay_tree_t *tree = ps_relay_tree_of_clock(self, &group->key);
+    uint32_t colour = group->key.colour % tree->n_colours;
+    uint32_t marks[PS_OVERLAY_WORKERS_MAX];
+
+    ps_relay_count_marks(tree, group, marks);
+    for (uint32_t i = 0; i < tree->n_workers; i++) {
+        uint32_t position = ps_relay_tree_position(tree, i);
+
+        if (ps_relay_tree_is_below(tree, colour, i) && marks[i] < ps_relay_tree_members(tree, i) &&
+            !ps_relay_has_bit(group->passed, position) && !ps_relay_has_bit(self->gone, position)) {
+            return position;
+        }
+    }
+    return PS_RELAY_NOBODY;
+}
+
+/* How long deltas wait for others: as long as they are predicted to travel. */
+static uint64_t wait_ms(const ps_relay_t *self, const group_t *group)
+{
+    const ps_relay_tree_t *tree = ps_relay_tree_of_clock(self, &group->key);
+    uint64_t rate = tree->rates[group->key.colour % tree->n_colours];
+    uint64_t hold = self->settings.hold_ms;
+    uint64_t most = self->settings.patience_ms;
+    uint64_t wait = most / 4;
+
+    if (group->key.is_timed) {
+        return hold;
+    }
+    if (rate > 0) {
+        wait = group->bytes > UINT64_MAX / 1000 ? most : group->bytes * 1000 / rate;
+    }
+    wait = wait < most ? wait : most;
+    return wait > hold ? wait : hold;
+}
+
+uint64_t ps_relay_group_due(const ps_relay_t *self, const group_t *group)
+{
+    uint64_t due = ps_relay_add_ms(group->first_ms, wait_ms(self, group));
+    uint64_t urgent = ps_relay_add_ms(group->urgent_ms, self->settings.hold_ms);
+
+    return due < urgent ? due : urgent;
+}
+
+bool ps_relay_is_ready(const ps_relay_t *self, uint64_t now_ms, const group_t *group)
+{
+    return self->is_leaving || now_ms >= ps_relay_group_due(self, group) ||
+           (!group->key.is_timed && ps_relay_missing(self, group) == PS_RELAY_NOBODY);
+}
