@@ -12,16 +12,20 @@ unset PSCLI_ENDPOINT
 export TMPDIR=$work/tmp PSD_TIMEOUT_MS=60000
 mkdir "$TMPDIR"
 
-# A port that nothing has at this moment.
+pids=()
+end_all() {
+    kill "${pids[@]}" 2>/dev/null
+    wait "${pids[@]}" 2>/dev/null
+    pids=()
+}
+trap 'end_all; cli_end' EXIT
+
+# A port that nothing listens on, outside of the range from which the kernel gives some
+# to other tests.
 free_port() {
-    "$PSD_PROGRAM" --data-dir "$work/port" --listen tcp://127.0.0.1:0 2>"$work/psd.log" &
-    psd_pid=$!
-    wait_for test -s "$work/port/endpoints.json" || exit 1
-    sed 's/.*"control":"[^"]*:\([0-9]*\)".*/\1/' "$work/port/endpoints.json" >"$work/number"
-    kill "$psd_pid"
-    wait "$psd_pid"
-    psd_pid=
-    rm -rf "$work/port"
+    local port
+    while port=$((20000 + RANDOM % 12000)) && (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done
+    echo $port
 }
 
 # start ROLE NAME: in the background; its pid goes to pids.
@@ -38,22 +42,20 @@ run_job() {
     pids=()
     names=()
     ends=()
-    free_port
-    DMLC_PS_ROOT_PORT=$(cat "$work/number")
+    DMLC_PS_ROOT_PORT=$(free_port)
     start worker worker-0
     start scheduler scheduler
     for ((i = 0; i < $1; i++)); do start server server-$i; done
     for ((i = 1; i < $2; i++)); do start worker worker-$i; done
-    wait_for begun || return 1
-    if grep -q 'ddress already in use' "$work/scheduler.err"; then
-        kill "${pids[@]}" 2>/dev/null
-        wait "${pids[@]}"
+    if ! wait_for begun || grep -q 'ddress already in use' "$work/scheduler.err"; then
+        end_all
         return 1
     fi
     for i in "${!pids[@]}"; do
         wait "${pids[$i]}"
         ends+=($?)
     done
+    pids=()
 }
 # A worker gets through only when the scheduler listens; it may have failed.
 begun() {
