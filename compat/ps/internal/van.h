@@ -79,11 +79,12 @@ class Van {
             my_id_ = kScheduler;
             BeScheduler(n_servers, n_workers, is_verbose);
         } else {
+            /* Before the node, which waits less long for the scheduler. */
+            const inner::Door door = inner::FindDoor(root_);
+            word_ = door.Word();
             if (role == Node::SERVER) {
                 psd_.Start(root_, false, is_verbose);
             }
-            const inner::Door door = inner::FindDoor(root_);
-            word_ = door.Word();
             my_node_.port = doors_.Open(my_node_.hostname, word_);
             std::lock_guard<std::mutex> lock(mu_);
             links_[kScheduler] =
