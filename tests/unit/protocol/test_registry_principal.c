@@ -24,6 +24,7 @@ static ps_principal_t principal_of(const char *name, const char *key, uint32_t u
 
 static psd_status_t plan(const ps_principal_t *principal)
 {
+    ps_command_done(&command); /* of a plan that was only looked at */
     return ps_registry_plan_principal(registry, principal, 1, &command, err);
 }
 
