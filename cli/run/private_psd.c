@@ -64,8 +64,8 @@ static bool is_of_others(const char *variable)
            strncmp(variable, "RUNTIME_DIRECTORY=", 18) == 0;
 }
 
-/* The environment without them; NULL: no memory. Private nodes share one host and one end:
- * the first one has the registry, unless the user wants it otherwise. */
+/* The environment without them; NULL: no memory. Private nodes run on one host and stop
+ * together: the first one has the registry, unless the user sets it otherwise. */
 static char **make_environment(void)
 {
     static char voters[] = "PSD_REGISTRY_VOTERS=1";

@@ -18,7 +18,7 @@
 
 typedef struct ps_relay_plan {
     uint64_t version;   /* from 1; grows */
-    uint64_t clock;     /* it holds for deltas of workers that have finished so many, or more */
+    uint64_t clock;     /* the first one that it applies to */
     uint32_t n_workers; /* 1 .. PS_OVERLAY_WORKERS_MAX */
     uint32_t n_colours; /* 1 .. PS_OVERLAY_COLOURS_MAX */
     const uint32_t *positions; /* ascending, below PS_COMBINE_POSITIONS */
