@@ -17,10 +17,10 @@
 #define PS_RELAY_NOBODY (UINT32_MAX - 1) /* no worker; PS_OVERLAY_NODES: the nodes */
 
 typedef struct ps_relay_plan {
-    uint64_t version;   /* from 1; grows */
-    uint64_t clock;     /* the first one that it applies to */
-    uint32_t n_workers; /* 1 .. PS_OVERLAY_WORKERS_MAX */
-    uint32_t n_colours; /* 1 .. PS_OVERLAY_COLOURS_MAX */
+    uint64_t version;          /* from 1; grows */
+    uint64_t clock;            /* the first one that it applies to */
+    uint32_t n_workers;        /* 1 .. PS_OVERLAY_WORKERS_MAX */
+    uint32_t n_colours;        /* 1 .. PS_OVERLAY_COLOURS_MAX */
     const uint32_t *positions; /* ascending, below PS_COMBINE_POSITIONS */
     const uint32_t *members;   /* clients of each worker, from 1 */
     const uint32_t *parents;   /* [n_colours][n_workers]: a worker's number, or PS_OVERLAY_NODES */
