@@ -9,6 +9,8 @@ unset PSCLI_CONTEXT PSCLI_OUTPUT PSCLI_TIMEOUT NO_COLOR PSD_ENDPOINT PSD_JOB
 export PSD_WORKERS_LOST_AFTER_MS=60000 # a busy machine loses none
 
 work=$(mktemp -d)
+out_file=$work/out # of the last run
+err_file=$work/err
 n_failed=0
 n_checked=0
 psd_pid=
@@ -56,16 +58,35 @@ fail() {
     echo "FAIL $*"
 }
 
-# run ARGS...: pscli; stdout, stderr and exit code to $work/out, $work/err, $rc.
-run() {
+# run_into OUT ERR ARGS...: pscli; stdout and stderr to these files, the exit code
+# to $rc. The checks below look at the last run.
+run_into() {
+    out_file=$1
+    err_file=$2
+    shift 2
     rc=0
-    "$PSCLI_PROGRAM" "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+    "$PSCLI_PROGRAM" "$@" >"$out_file" 2>"$err_file" </dev/null || rc=$?
     n_checked=$((n_checked + 1))
 }
 
+# run ARGS...: pscli; stdout and stderr to $work/out and $work/err.
+run() {
+    run_into "$work/out" "$work/err" "$@"
+}
+
 show() {
-    sed 's/^/  out: /' "$work/out" | head -5
-    sed 's/^/  err: /' "$work/err" | head -5
+    sed 's/^/  out: /' "$out_file" | head -5
+    sed 's/^/  err: /' "$err_file" | head -5
+}
+
+# wants CODE ARGS...: the exit code of the last run, which was of ARGS.
+wants() {
+    local want=$1
+    shift
+    if [ "$rc" -ne "$want" ]; then
+        fail "pscli $*: exit code $rc, not $want"
+        show
+    fi
 }
 
 # expect CODE ARGS...: run, and the exit code.
@@ -73,27 +94,24 @@ expect() {
     local want=$1
     shift
     run "$@"
-    if [ "$rc" -ne "$want" ]; then
-        fail "pscli $*: exit code $rc, not $want"
-        show
-    fi
+    wants "$want" "$@"
 }
 
 # out_is TEXT / err_has PATTERN: of the last run.
 out_is() {
-    if [ "$(cat "$work/out")" != "$1" ]; then
+    if [ "$(cat "$out_file")" != "$1" ]; then
         fail "stdout is not: $1"
         show
     fi
 }
 out_has() {
-    if ! grep -Eq -- "$1" "$work/out"; then
+    if ! grep -Eq -- "$1" "$out_file"; then
         fail "stdout has no: $1"
         show
     fi
 }
 err_has() {
-    if ! grep -Eq -- "$1" "$work/err"; then
+    if ! grep -Eq -- "$1" "$err_file"; then
         fail "stderr has no: $1"
         show
     fi
@@ -103,7 +121,7 @@ err_has() {
 # within seconds.
 err_is_one_line() {
     [ "$(grep -Evc ': (no answer for [0-9.]* s|[0-9]* s passed).*; waiting ' \
-        "$work/err")" -eq 1 ]
+        "$err_file")" -eq 1 ]
 }
 
 cli_finish() {

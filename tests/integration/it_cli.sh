@@ -16,12 +16,21 @@ keep() {
     cp "$work/err" "$work/outputs/$number.$1.words"
 }
 
+# expect_kept CODE FORMAT KIND ARGS...: as expect, and the output is kept.
+expect_kept() {
+    local want=$1 format=$2 kind=$3
+    shift 3
+    number=$((number + 1))
+    run_into "$work/outputs/$number.$format.$kind" "$work/outputs/$number.$format.words" \
+        -o "$format" "$@"
+    wants "$want" -o "$format" "$@"
+}
+
 # good ARGS...: exit code 0 in every format.
 good() {
     local format
     for format in $formats; do
-        expect 0 -o "$format" "$@"
-        keep "$format" ok
+        expect_kept 0 "$format" ok "$@"
     done
 }
 
@@ -32,8 +41,7 @@ bad() {
     local want=$1 format
     shift
     for format in $error_formats; do
-        expect "$want" -o "$format" "$@"
-        keep "$format" error
+        expect_kept "$want" "$format" error "$@"
     done
 }
 
