@@ -18,14 +18,14 @@ TEST = "tests/integration/it_environment.sh"
 CALL = re.compile(r'^(SETTING|ALIAS)\(((?:"[^"]*"|[^"])*?)\)$', re.MULTILINE)
 ITEM = re.compile(r'((?:"[^"]*"\s*)+|[^,"]+)(?:,|$)')
 ROW = re.compile(r"^\s*row (\S+) (\S+) (\S+)$", re.MULTILINE)
-TITLES = {"SETTING": "| variable | default | what it says |\n|---|---|---|\n",
+TITLES = {"SETTING": "| variable | default | what it sets |\n|---|---|---|\n",
           "ALIAS": "| name | of | becomes | how |\n|---|---|---|---|\n"}
 HOW = {
     "TEXT": "as it is", "LAST": "as it is", "HOST": "the host", "PORT": "the port",
     "INTERFACE": "the host: an interface's address", "SECONDS": "in ms", "WHEN": "when on: `%s`",
     "UNLESS": "when off: `%s`", "ZERO": "when 0: `%s`", "WORDS": "`%s`", "MORE": "one more",
     "NAMED": "`%s` and what it says", "NODE": "the node's %s", "FILE": "its lines `id ip:port`",
-    "NOTHING": "nothing is to be done", "REFUSED": "refused",
+    "NOTHING": "no effect", "REFUSED": "refused",
 }
 
 

@@ -32,7 +32,7 @@ TRUST_PAGE = (
     "| b | c | yes |\n\n<!-- kinds -->\n| what | verb | object | kinds |\n"
     "| --- | --- | --- | --- |\n| requests of the control port | c | b | `d` |\n")
 
-ENVIRONMENT_TABLES = ("| variable | default | what it says |\n|---|---|---|\n"
+ENVIRONMENT_TABLES = ("| variable | default | what it sets |\n|---|---|---|\n"
                       "| `PSD_A` |  | a text |\n\n"
                       "| name | of | becomes | how |\n|---|---|---|---|\n"
                       "| `N` | f | `PSD_A` | as it is |\n")
