@@ -19,7 +19,7 @@
     X(NOMEM, 3, "E1002", 1, "memory could not be allocated",                                      \
       "free memory on the machine, or lower the limits in psd.yaml")                              \
     X(IO, 4, "E1003", 1, "operating system call failed",                                          \
-      "the message carries the system's own reason; check disk and rights")                       \
+      "the message carries the system's own reason; check disk and permissions")                  \
     X(PROTO, 5, "E1004", 1, "peer broke the protocol",                                            \
       "check that both sides are psd of compatible versions")                                     \
     X(LIMIT, 6, "E1005", 1, "a configured limit would be exceeded",                               \
@@ -56,9 +56,9 @@
     X(INCARNATION, 36, "E3005", 3, "node is not the one asked for",                               \
       "the node was restarted; open a new client")                                                \
     X(MOVED, 37, "E3006", 1, "partition lives elsewhere",                                         \
-      "the library follows it and retries; a program sees this only on a bug")                    \
+      "the library follows it and retries; if a program sees this, it is a bug")                  \
     X(GAP, 38, "E3007", 1, "an earlier push is missing",                                          \
-      "the library resends it; a program sees this only on a bug")                                \
+      "the library resends it; if a program sees this, it is a bug")                              \
     X(BUSY, 39, "E3008", 1, "another operation is in progress",                                   \
       "the message names it; retry when it is done")                                              \
     X(NO_SESSION, 40, "E3009", 1, "no session on this connection",                                \
@@ -70,7 +70,7 @@
     X(NO_NODE, 43, "E3012", 5, "node does not exist", "\"pscli node list\" shows those that do")  \
     X(STOPPING, 44, "E3013", 3, "node is stopping", "wait until it is back, or use another node") \
     X(KEYS, 45, "E3014", 1, "list of keys is no longer cached",                                   \
-      "the library sends it again; a program sees this only on a bug")                            \
+      "the library resends it; if a program sees this, it is a bug")                              \
     X(NODE_HELD, 46, "E3015", 6, "node cannot be removed now",                                    \
       "the message says why: drain it, stop it, or use --force if it is lost")                    \
     X(FEW_NODES, 47, "E3016", 6, "not enough nodes",                                              \

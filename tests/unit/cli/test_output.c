@@ -146,7 +146,7 @@ Test(output, errors_are_a_line_or_an_object)
     stop(&capture, "", "pscli: E1001 rows is 0\n");
     start(&capture, PS_FORMAT_TABLE);
     ps_out_error(&capture.is, PSD_IO, "x cannot be read", NULL);
-    stop(&capture, "", "pscli: E1003 x cannot be read; check disk and rights\n");
+    stop(&capture, "", "pscli: E1003 x cannot be read; check disk and permissions\n");
     start(&capture, PS_FORMAT_TABLE);
     ps_out_error(&capture.is, PSD_FAILED, "not dropped", NULL);
     stop(&capture, "", "pscli: E1000 not dropped\n");
