@@ -7,8 +7,8 @@
  * It uses     lib/transport, lib/protocol/session, lib/wire.
  * It ignores  What is sent and why, and which call waits: a request is an owner
  *             that it hands back, and other answers go to a call-back.
- * Start at    client_state.h for the state, link.c for sockets, control.c for
- *             questions.
+ * Start at    client_state.h for the state, link.c for sockets and the choice
+ *             between lane, ipc and tcp, control.c for questions.
  */
 /*
  * psd_client - private to lib/client: the state of a client

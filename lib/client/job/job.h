@@ -7,7 +7,8 @@
  * It uses     requests, connection, and with them the session.
  * It ignores  How rows become slices, and how a request travels: a mark is one
  *             more request.
- * Start at    job.c for the calls, membership.c for news of the job, work.c
+ * Start at    job.c for the calls and a worker's rank (PSD_WORKER, or the lowest
+ *             free one of gather.c), membership.c for news of the job, work.c
  *             and idle.c for work queues.
  */
 /*

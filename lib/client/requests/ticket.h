@@ -3,8 +3,7 @@
  * Room lib/client/requests: calls, from their start until the caller has the
  * result
  *
- * It is       Tables, pushes, pulls and other operations on rows; tickets,
- * their
+ * It is       Tables, pushes, pulls and other operations on rows; tickets, their
  *             requests and queues; a client's turns.
  * It uses     slices, which cut a call; connection, which carries it; the
  *             session, which retries.

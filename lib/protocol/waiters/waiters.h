@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/protocol/waiters: requests that wait at the control port
+ *
+ * It is       Who waits, for what, and when to look again; when a barrier opens.
+ * It uses     facts, lib/base.
+ * It ignores  What a request does when its turn comes, answers, and sockets.
+ * Start at    this header.
+ */
+/*
  * ps_waiters - the requests that wait for their answer at the control port
  *
  * What     Who waits, for what, since when, and when to look at it again. A

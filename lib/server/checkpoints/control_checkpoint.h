@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room lib/server/checkpoints: checkpoints, from the registry's side
+ *
+ * It is       The operations create, restore, verify, list, inspect, drop and
+ *             backup; the steps of the one that is under way, with commands to all
+ *             shards; the boundary of a job, its clock and its queues; the manifest.
+ * It uses     state, quorum, shards (checkpoint_task.h), lib/storage/snapshot,
+ *             lib/storage/registry, lib/protocol/facts, lib/base.
+ * It ignores  Rows, which shards write and read in threads of their own
+ *             (lib/server/threads/piece_thread.c), and the layout of files
+ *             (lib/storage/snapshot).
+ * Start at    control_checkpoint.c and control_restore.c, then
+ *             control_checkpoint_look.c for the steps.
+ */
 /* Private to the control part: the checkpoint or restore that is under way.
  * There is one at a time. Its client keeps asking for the progress; after
  * PS_CHECKPOINT_LEASE_MS without a question the work is cancelled. */

@@ -1,5 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/server/config: the settings of a node
+ *
+ * It is       One table of all settings, config_keys.def: the schema of psd.yaml,
+ *             the struct, the checks and --print-config follow from it. Also the
+ *             data directory, endpoints as text, plug-ins, small sealed files.
+ * It uses     lib/transport (environment, lane), lib/storage/disk,
+ *             lib/model/updaters, lib/wire/messages, lib/base.
+ * It ignores  YAML and flags (daemon/config_file.c, daemon/main.c), and what a
+ *             setting does.
+ * Start at    config_keys.def, config.c for a value, config_rules.c for rules
+ *             between values.
+ */
+/*
  * ps_config - every setting of the daemon, and where its value came from
  *
  * What     Filled in the order default, file, environment, flag; the later one

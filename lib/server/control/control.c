@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room lib/server/control: the operations of the control port
+ *
+ * It is       One file per noun: sessions, tables, jobs, work queues, barriers, nodes,
+ *             settings, principals, the registry's members; and requests that wait.
+ *             Lost workers and moves of copies, which time brings.
+ * It uses     state, nodes, quorum, config; lib/protocol (registry, placement,
+ *             facts), lib/wire/messages, lib/base.
+ * It ignores  What a command changes (lib/protocol/registry), which copies should
+ *             move (lib/protocol/placement), checkpoints, and how messages travel.
+ * Start at    control_ops.c in lib/server for the list of operations, this file for
+ *             a request, control_session.c for hello and session numbers.
+ */
 /* The control port: one request in, one answer out. */
 #include "server/state/control_inner.h"
 

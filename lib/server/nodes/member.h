@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/server/nodes: the registry's messages to nodes, and this node as one of
+ * them
+ *
+ * It is       The shells of ps_overseer (fleet.h) and of ps_agent (member.h): joins,
+ *             heartbeats, tasks for the shards, damage that a start found. Also
+ *             the state of jobs that is not stored, and who waits for whom.
+ * It uses     shards, quorum, config; lib/protocol (overseer, agent, session,
+ *             waiters, facts), lib/transport, lib/wire/messages, lib/base.
+ * It ignores  Which message is due: overseer and agent decide. Requests of clients.
+ * Start at    fleet.h for the registry's side, member.h for the node's.
+ */
+/*
  * ps_member - this node as a node of the cluster
  *
  * What     The shell around ps_agent, which decides what to say to the registry

@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/server/shards: the shell of each shard
+ *
+ * It is       The thread of a shard with its port, its journal and its links to
+ *             other shards; its part of a checkpoint or a restore; questions of the
+ *             control part to the shards, and their reports.
+ * It uses     threads, metrics, config; lib/protocol (shard, core, agent),
+ *             lib/storage/log, lib/transport, lib/wire/messages, lib/base.
+ * It ignores  What an event does (lib/protocol/shard), and who asks.
+ * Start at    shard_actor.c for one shard, shards.h for all, checkpoint_write.c and
+ *             checkpoint_read.c for a checkpoint.
+ */
+/*
  * ps_shards - all shards of this node, as the control part sees them
  *
  * What     Starts and stops the threads, and asks them: a question goes to

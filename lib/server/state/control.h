@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/server/state: what the control part knows, and how it is shown
+ *
+ * It is       The state of the control port, a request on its way, the commit of a
+ *             change to the registry, answers kept for retries; and what pscli
+ *             shows: status and problems, clocks, why, queues, routes, moves.
+ * It uses     nodes, shards, quorum, threads, metrics, config; lib/protocol,
+ *             lib/storage, lib/transport, lib/wire/messages, lib/base.
+ * It ignores  What an operation does (control, checkpoints).
+ * Start at    control_inner.h for the state and a request, control_commit.c for a
+ *             change.
+ */
+/*
  * ps_control - the control port: JSON requests of clients and of pscli
  *
  * What     request -> checked -> planned by the registry -> stored -> applied

@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Room lib/server/threads: threads beside the shards
+ *
+ * It is       The thread of a journal, the thread that writes and reads the files
+ *             of a checkpoint, the filler, the watch over all threads and the
+ *             probe of ZeroMQ's, and how background threads rest.
+ * It uses     config, metrics; lib/storage (log, snapshot), lib/model/rows,
+ *             lib/transport, lib/base; zmq.
+ * It ignores  Requests, and what a record or a piece holds.
+ * Start at    journal_thread.h, piece_thread.h for checkpoints, thread_watch.h.
+ */
+/*
  * ps_journal_thread - the thread that writes a shard's journal
  *
  * What     Takes records and pieces of snapshots in their order, writes and

@@ -8,7 +8,8 @@
  *             lib/wire/messages, lib/base; sqlite3.
  * It ignores  Which commands there are and what they allow.
  * Start at    registry_db.h, registry_db_open.c for a start, registry_db_store.c
- *             for one command; registry_log.h for the log.
+ *             for one command, registry_db_rows.c for the SQL of a row;
+ *             registry_log.h for the log.
  */
 /*
  * ps_registry_db - the registry on disk: SQLite
