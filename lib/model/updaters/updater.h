@@ -7,7 +7,8 @@
  * It uses     tables, lib/base.
  * It ignores  Where values lie and which rows there are: it gets pointers and
  *             counts.
- * Start at    updater.h, then loops.h and loops_body.c; init.h for first values.
+ * Start at    updater.h, then loops.h and loops_body.c; loops_float.h for the rules
+ *             of sgd to dcasgd; init.h for first values.
  */
 /*
  * ps_updater - the server-side rules that merge a delta into values
