@@ -282,10 +282,10 @@ static bool who_does_not_belong_is_refused(fleet_t *f)
     /* Another version: that of builds which had no number, and a later one. */
     CHECK(control_open(&c, &f->nodes[0], 14));
     CHECK(control_ask(&c, "node_join", ",\"versions\":[1,1],\"name\":\"n9\"",
-                      "the node speaks node versions 1 .. 1, this psd speaks 8; stop all nodes, "
+                      "the node speaks node versions 1 .. 1, this psd speaks 9; stop all nodes, "
                       "upgrade all to one build of psd, start them; no row of level disk is lost"));
     CHECK(log_has(&f->nodes[0], "node n9 was refused: the node speaks node versions 1 .. 1, "));
-    CHECK(control_ask(&c, "node_join", ",\"versions\":[9,10]", "\"status\":\"VERSION\""));
+    CHECK(control_ask(&c, "node_join", ",\"versions\":[10,11]", "\"status\":\"VERSION\""));
     control_close(&c);
     return true;
 }

@@ -107,6 +107,7 @@ static inline ps_node_message_t node_message_sample(ps_node_message_kind_t kind)
                                  .session = 92,
                                  .table = table.table,
                                  .job = job.job,
+                                 .since = 115,
                                  .question = 93,
                                  .fence = {.shard = 94, .table = 3, .partition = 95, .epoch = 96},
                                  .at = {.lineage = sample_id(2), .term = 107, .index = 111},

@@ -55,6 +55,7 @@ void ps_agent_destroy(ps_agent_t **self_p)
         ps_buffer_done(&self->messages[i]);
     }
     ps_map_done(&self->places);
+    ps_agent_forget_jobs(self);
     ps_sizes_done(&self->sizes);
     ps_heard_done(&self->heard);
     ps_buffer_done(&self->sent);

@@ -41,6 +41,7 @@ struct ps_agent {
     size_t n_tables;
     size_t tables_capacity;
     ps_map_t places; /* owned; of tables by id: the place in the array (as a pointer), from 1 */
+    ps_map_t jobs; /* owned, each too; ps_job_t by id: those that run, as the registry sent them */
     ps_delivery_t *deliveries; /* owned; in order */
     size_t n_deliveries;
     size_t deliveries_capacity;
@@ -84,6 +85,8 @@ void ps_agent_answer(ps_agent_t *self, uint64_t serial, psd_status_t status, con
 
 /* ---- agent_tasks.c: what the registry tells, as tasks of the shards ---- */
 
+/* Forgets all jobs. */
+void ps_agent_forget_jobs(ps_agent_t *self);
 /* Takes NULL. */
 void ps_agent_destroy_message(ps_node_message_t **message_p);
 /* The greatest epoch that the registry has named. */

@@ -2,6 +2,7 @@
 /* The node's side: the tables that the shards know, and what the registry tells as tasks for
  * them; tables that it does not know are kept aside. */
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -248,6 +249,95 @@ static psd_status_t keep_message(ps_agent_t *self, ps_agent_task_kind_t kind,
     return rc;
 }
 
+/* ---- jobs ---- */
+
+static void destroy_job(ps_job_t **job_p)
+{
+    if (*job_p != NULL) {
+        ps_job_done(*job_p);
+        ps_free(*job_p);
+        *job_p = NULL;
+    }
+}
+
+static void forget_job(ps_agent_t *self, uint32_t id)
+{
+    ps_job_t *job = ps_map_remove(&self->jobs, id);
+
+    destroy_job(&job);
+}
+
+void ps_agent_forget_jobs(ps_agent_t *self)
+{
+    size_t at = 0;
+    uint64_t id = 0;
+    void *value = NULL;
+
+    while (ps_map_next(&self->jobs, &at, &id, &value)) {
+        ps_job_t *job = value;
+
+        destroy_job(&job);
+    }
+    ps_map_done(&self->jobs);
+}
+
+/* Keeps a job, of which the registry will send what changes. One that has ended stays as it
+ * is, and is forgotten. */
+static psd_status_t keep_job(ps_agent_t *self, const ps_job_t *job, psd_error_t *err)
+{
+    PSD_AUTO(destroy_job) ps_job_t *kept = NULL;
+    psd_status_t rc = PSD_OK;
+
+    forget_job(self, job->id);
+    if (ps_job_has_ended(job)) {
+        return PSD_OK;
+    }
+    kept = ps_alloc(1, sizeof *kept);
+    if (kept == NULL) {
+        return ps_agent_no_memory(err);
+    }
+    rc = ps_job_copy(job, kept, err);
+    if (rc == PSD_OK && !ps_map_put(&self->jobs, job->id, kept)) {
+        rc = ps_agent_no_memory(err);
+    }
+    if (rc == PSD_OK) {
+        kept = NULL; /* the map has it */
+    }
+    return rc;
+}
+
+/* Completes what changed in a job since a version that this node has. */
+static psd_status_t complete_job(const ps_agent_t *self, ps_node_message_t *message,
+                                 psd_error_t *err)
+{
+    const ps_job_t *known = ps_map_get(&self->jobs, message->job.id);
+    ps_job_t whole = {0};
+    psd_status_t rc = PSD_OK;
+
+    if (known == NULL || known->version < message->since) {
+        return psd_error_set(err, PSD_NO_JOB, "this node does not know job %" PRIu32 " so far",
+                             message->job.id);
+    }
+    rc = message->job.version < known->version ? ps_job_copy(known, &whole, err)
+                                               : ps_job_merge(known, &message->job, &whole, err);
+    if (rc == PSD_OK) {
+        ps_job_done(&message->job);
+        message->job = whole; /* ownership moves */
+    }
+    return rc;
+}
+
+/* All of a job, or what changed in it. The shards get all of it. */
+static psd_status_t take_job(ps_agent_t *self, ps_node_message_t *message, psd_error_t *err)
+{
+    psd_status_t rc = message->kind == PS_NODE_RANKS ? complete_job(self, message, err) : PSD_OK;
+
+    if (rc == PSD_OK) {
+        rc = keep_job(self, &message->job, err);
+    }
+    return rc == PSD_OK ? keep_message(self, PS_TASK_JOB, message, err) : rc;
+}
+
 psd_status_t ps_agent_obey(ps_agent_t *self, ps_node_message_t *message, psd_error_t *err)
 {
     if (has_delivery(self, message->serial)) {
@@ -266,7 +356,8 @@ psd_status_t ps_agent_obey(ps_agent_t *self, ps_node_message_t *message, psd_err
     case PS_NODE_DROP:
         return ps_agent_put_task(self, PS_TASK_DROP, message->table.id, message->serial, err);
     case PS_NODE_JOB:
-        return keep_message(self, PS_TASK_JOB, message, err);
+    case PS_NODE_RANKS:
+        return take_job(self, message, err);
     case PS_NODE_SESSIONS:
         self->heard.session = message->session;
         return keep_message(self, PS_TASK_SESSIONS, message, err);

@@ -234,7 +234,7 @@ static psd_status_t check(const ps_node_message_t *message, psd_error_t *err)
     if (rc == PSD_OK && message->kind == PS_NODE_TABLE) {
         rc = ps_table_spec_check(&message->table.spec, err);
     }
-    if (rc == PSD_OK && message->kind == PS_NODE_JOB) {
+    if (rc == PSD_OK && (message->kind == PS_NODE_JOB || message->kind == PS_NODE_RANKS)) {
         rc = ps_job_check(&message->job, err);
     }
     if (rc == PSD_OK) {

@@ -93,6 +93,7 @@ typedef struct ps_node_message {
     ps_place_t *places;
     size_t n_places;
     ps_job_t job;      /* ASK: its id; 0: none */
+    uint64_t since;    /* RANKS: workers that changed after this version of the job */
     uint32_t question; /* the shell's number for what is asked */
     ps_buffer_t words; /* owned; of the question */
     ps_copy_fence_t fence;

@@ -31,6 +31,36 @@ psd_status_t ps_job_copy(const ps_job_t *self, ps_job_t *ret_job, psd_error_t *e
     return PSD_OK;
 }
 
+psd_status_t ps_job_merge(const ps_job_t *known, const ps_job_t *changed, ps_job_t *ret_job,
+                          psd_error_t *err)
+{
+    ps_worker_t *workers = ps_alloc(known->n_workers + changed->n_workers, sizeof *workers);
+    size_t n = 0;
+    size_t k = 0;
+
+    if (workers == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for the workers of job %s", known->name);
+    }
+    for (size_t i = 0; i < changed->n_workers; i++) {
+        const ps_worker_t *worker = &changed->workers[i];
+
+        while (k < known->n_workers && known->workers[k].worker < worker->worker) {
+            workers[n++] = known->workers[k++];
+        }
+        if (k < known->n_workers && known->workers[k].worker == worker->worker) {
+            k++;
+        }
+        workers[n++] = *worker;
+    }
+    while (k < known->n_workers) {
+        workers[n++] = known->workers[k++];
+    }
+    *ret_job = *changed;
+    ret_job->workers = workers;
+    ret_job->n_workers = n;
+    return PSD_OK;
+}
+
 psd_status_t ps_job_check(const ps_job_t *self, psd_error_t *err)
 {
     if (self->id == 0) {
@@ -93,6 +123,16 @@ const char *ps_worker_state_name(ps_worker_state_t state)
     default:
         return "?";
     }
+}
+
+bool ps_job_has_ended(const ps_job_t *self)
+{
+    for (size_t i = 0; i < self->n_workers; i++) {
+        if (ps_worker_is_live(&self->workers[i])) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool ps_job_is_untouched(const ps_job_t *self)

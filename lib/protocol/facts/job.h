@@ -2,8 +2,8 @@
 /*
  * ps_job - a job's workers, as the registry sends them to the shards
  *
- * What     A plain value. The registry owns the job and sends all of it again,
- *          with a greater version, after every change. A worker's life:
+ * What     A plain value. The registry owns the job and sends what changed of
+ *          it, with a greater version; a shard gets all of it. A worker's life:
  *
  *              expected --> joining --> running --> finished
  *                  |           |           |
@@ -60,6 +60,10 @@ typedef struct ps_job {
 void ps_job_done(ps_job_t *self);
 /* Deep copy. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_job_copy(const ps_job_t *self, ps_job_t *ret_job, psd_error_t *err);
+/* A deep copy of `changed`, with those workers of `known` that it does not name. Both
+ * are ascending by rank. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_job_merge(const ps_job_t *known, const ps_job_t *changed,
+                                         ps_job_t *ret_job, psd_error_t *err);
 /* id, ranks in ascending order, states, members. Errors: PSD_PROTO. */
 PSD_MUST_CHECK psd_status_t ps_job_check(const ps_job_t *self, psd_error_t *err);
 /* The worker of that rank, or NULL. Borrowed until the job changes. */
@@ -68,6 +72,8 @@ ps_worker_t *ps_job_worker(const ps_job_t *self, uint32_t worker);
 const char *ps_worker_state_name(ps_worker_state_t state);
 /* True for expected, joining and running workers, which hold back clocks. */
 bool ps_worker_is_live(const ps_worker_t *self);
+/* True when none of its workers is live: it stays so. */
+bool ps_job_has_ended(const ps_job_t *self);
 /* True when no worker has ever joined. */
 bool ps_job_is_untouched(const ps_job_t *self);
 #endif

@@ -41,6 +41,7 @@ void ps_overseer_destroy(ps_overseer_t **self_p)
     for (size_t i = 0; i < self->n_nodes; i++) {
         ps_free(self->nodes[i].tells);
         ps_map_done(&self->nodes[i].tables);
+        ps_map_done(&self->nodes[i].jobs);
     }
     ps_free(self->questions);
     ps_free(self->nodes);
@@ -168,7 +169,8 @@ psd_status_t ps_overseer_add(ps_overseer_t *self, const ps_node_t *node, uint64_
     known->incarnation = node->incarnation;
     known->conn = conn;
     known->n_tells = 0;
-    ps_map_done(&known->tables);                                 /* it may lack all of them */
+    ps_map_done(&known->tables); /* it may lack all of them */
+    ps_map_done(&known->jobs);
     known->state = PS_HEALTH_DOWN;                               /* so that it comes up now */
     known->told = known->told == PS_HEALTH_UP ? 0 : known->told; /* another life */
     set_state(self, known, PS_HEALTH_UP, 0);

@@ -162,7 +162,7 @@ typedef struct ps_sending_round {
     uint32_t id;       /* of the table or job */
     uint64_t question; /* ASK: its serial */
     uint64_t serial;   /* the node's answer names it */
-    uint64_t since;    /* TABLE: the registry's revision of what the node has; 0: nothing */
+    uint64_t since;    /* TABLE, JOB: the registry's revision of what the node has; 0: nothing */
     const char *name;  /* of the node; borrowed */
 } ps_sending_round_t;
 

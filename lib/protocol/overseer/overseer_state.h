@@ -16,7 +16,7 @@ typedef struct ps_tell {
     uint64_t question;   /* ASK: its serial */
     uint64_t serial;     /* from the first send on; 0: not sent yet */
     uint64_t due_ms;     /* when it is sent again */
-    uint64_t since;      /* TABLE: the node has the table as of this revision; 0: it lacks it … */
+    uint64_t since;      /* TABLE, JOB: the node has it as of this revision; 0: it lacks it … */
     uint64_t revision;   /* … and of this one once it acknowledges. Both from the first send on */
     psd_status_t status; /* why the node could not accept it; PSD_OK: unknown */
     char text[PS_REFUSAL_TEXT_SIZE];
@@ -36,6 +36,7 @@ typedef struct ps_overseen {
                                          again */
     ps_map_t tables;                  /* owned; revisions (as pointers) of the tables that it has
                                          acknowledged, by id */
+    ps_map_t jobs;                    /* owned; versions of its running jobs, likewise */
     ps_tell_t *tells;                 /* owned; in order */
     size_t n_tells;
     size_t tells_capacity;

@@ -52,16 +52,24 @@ static ps_sent_t encode_table(const ps_registry_t *registry, const ps_sending_ro
     return sent;
 }
 
-static ps_sent_t encode_job(const ps_registry_t *registry, uint32_t id, ps_node_message_t *message,
-                            ps_buffer_t *buffer)
+/* What changed since the node acknowledged it; all of it, when it lacks it. */
+static ps_sent_t encode_job(const ps_registry_t *registry, const ps_sending_round_t *round,
+                            ps_node_message_t *message, ps_buffer_t *buffer)
 {
-    const ps_job_t *job = ps_registry_job_by_id(registry, id);
+    const ps_job_t *job = ps_registry_job_by_id(registry, round->id);
+    ps_sent_t sent = PS_SENT_NOT;
 
-    if (job == NULL) {
+    if (job == NULL || job->version <= round->since) {
         return PS_SENT_GONE;
     }
-    message->job = *job; /* borrowed */
-    return encode(message, buffer);
+    if (!ps_registry_job_changes(registry, round->id, round->since, &message->job)) {
+        return PS_SENT_NOT;
+    }
+    message->kind = round->since == 0 ? PS_NODE_JOB : PS_NODE_RANKS;
+    message->since = round->since;
+    sent = encode(message, buffer);
+    ps_job_done(&message->job);
+    return sent;
 }
 
 static ps_sent_t encode_question(const ps_overseer_t *self, uint64_t serial,
@@ -108,7 +116,7 @@ ps_sent_t ps_overseer_encode(const ps_overseer_t *self, const ps_sending_round_t
     case PS_TELL_TABLE:
         return encode_table(registry, round, &message, buffer);
     case PS_TELL_JOB:
-        return encode_job(registry, round->id, &message, buffer);
+        return encode_job(registry, round, &message, buffer);
     case PS_TELL_ASK:
         return encode_question(self, round->question, &message, buffer);
     case PS_TELL_SESSIONS:

@@ -18,17 +18,17 @@ const char *ps_tell_name(ps_tell_kind_t kind)
     return NAMES[kind];
 }
 
-/* The revision of the table that the node has; 0: none. */
-static uint64_t revision_of(const ps_overseen_t *node, uint32_t table)
+/* Of tables or jobs by id: the revision that the node has; 0: none. */
+static uint64_t revision_of(const ps_map_t *known, uint32_t id)
 {
-    return (uintptr_t)ps_map_get(&node->tables, table);
+    return (uintptr_t)ps_map_get(known, id);
 }
 
-static void set_revision(ps_overseen_t *node, uint32_t table, uint64_t revision)
+static void set_revision(ps_map_t *known, uint32_t id, uint64_t revision)
 {
-    if (revision > revision_of(node, table) &&
-        !ps_map_put(&node->tables, table, (void *)(uintptr_t)revision)) { /* NOLINT */
-        (void)ps_map_remove(&node->tables, table); /* the next tell has all of it */
+    if (revision > revision_of(known, id) &&
+        !ps_map_put(known, id, (void *)(uintptr_t)revision)) { /* NOLINT */
+        (void)ps_map_remove(known, id);                        /* the next tell has all of it */
     }
 }
 
@@ -106,11 +106,16 @@ static void begin(ps_overseer_t *self, const ps_overseen_t *node, ps_tell_t *tel
 {
     const ps_table_t *table =
         tell->kind == PS_TELL_TABLE ? ps_registry_table_by_id(self->is.registry, tell->id) : NULL;
+    const ps_job_t *job =
+        tell->kind == PS_TELL_JOB ? ps_registry_job_by_id(self->is.registry, tell->id) : NULL;
 
     tell->serial = ++self->last_serial;
     if (table != NULL) {
-        tell->since = revision_of(node, tell->id);
+        tell->since = revision_of(&node->tables, tell->id);
         tell->revision = table->revision;
+    } else if (job != NULL) {
+        tell->since = revision_of(&node->jobs, tell->id);
+        tell->revision = job->version;
     }
 }
 
@@ -400,6 +405,18 @@ static bool is_newer(const ps_overseen_t *node, const ps_tell_t *than)
     return false;
 }
 
+/* The node keeps a job while it runs, and so does this. */
+static void note_job(const ps_overseer_t *self, ps_overseen_t *node, const ps_tell_t *tell)
+{
+    const ps_job_t *job = ps_registry_job_by_id(self->is.registry, tell->id);
+
+    if (job == NULL || ps_job_has_ended(job)) {
+        (void)ps_map_remove(&node->jobs, tell->id);
+    } else {
+        set_revision(&node->jobs, tell->id, tell->revision);
+    }
+}
+
 bool ps_overseer_told(ps_overseer_t *self, uint64_t incarnation, uint64_t serial,
                       psd_status_t status, const char *text)
 {
@@ -410,7 +427,11 @@ bool ps_overseer_told(ps_overseer_t *self, uint64_t incarnation, uint64_t serial
         return false;
     }
     if (tell->kind == PS_TELL_TABLE && status == PSD_OK) {
-        set_revision(node, tell->id, tell->revision);
+        set_revision(&node->tables, tell->id, tell->revision);
+    } else if (tell->kind == PS_TELL_JOB && status == PSD_OK) {
+        note_job(self, node, tell);
+    } else if (tell->kind == PS_TELL_JOB) {
+        (void)ps_map_remove(&node->jobs, tell->id); /* all of it, then */
     } else if (tell->kind == PS_TELL_TABLE || tell->kind == PS_TELL_DROP) {
         (void)ps_map_remove(&node->tables, tell->id); /* all of it, then */
     }

@@ -41,7 +41,7 @@
 #define PS_NODE_SHARDS_MAX 1024
 #define PS_JOBS_ENDED_MAX 256 /* ended jobs that are kept */
 #define PS_OUTCOMES_KEPT 4096 /* of requests, for their repetitions */
-#define PS_SM_VERSION 3       /* what this psd applies; the state has what the cluster agreed on */
+#define PS_SM_VERSION 4       /* what this psd applies; the state has what the cluster agreed on */
 #define PS_SETTINGS_MAX 32
 #define PS_PRINCIPALS_MAX 1024 /* none is ever forgotten: a denied one is known as such */
 
@@ -363,8 +363,9 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_sessions(const ps_registry_t *self,
  * job with its expected workers if no current job exists). The shell tells the
  * shards, gathers the clocks that they have seen, and plans the second command
  * with them. With attach a running worker gets one more member instead: one
- * command; n_workers and max_delay are ignored. The joined job is
- * ret_command->job.
+ * command; n_workers and max_delay are ignored. ret_command->job
+ * names the joined job; of one that is known only the workers that change, as in
+ * each command of a job from machine version 4 on.
  * Errors: PSD_WORKER_EXISTS; PSD_JOB_MISMATCH other n_workers or max_delay;
  * PSD_JOB_STOPPED and workers of it still run; attach: PSD_NO_JOB,
  * PSD_NO_WORKER, PSD_WORKER_LOST.
@@ -513,6 +514,10 @@ const ps_job_t *ps_registry_job_at(const ps_registry_t *self, size_t i);
 /* The newest of that name; it may have ended. */
 const ps_job_t *ps_registry_job(const ps_registry_t *self, const char *name);
 const ps_job_t *ps_registry_job_by_id(const ps_registry_t *self, uint32_t id);
+/* The job with those workers alone that changed after its version `since`; 0: with all of
+ * them. The caller ends it with ps_job_done. false: no such job, or no memory. */
+PSD_MUST_CHECK bool ps_registry_job_changes(const ps_registry_t *self, uint32_t id, uint64_t since,
+                                            ps_job_t *ret_job);
 /* Tables that a job has opened, in the order of opening. */
 size_t ps_registry_job_tables(const ps_registry_t *self, uint32_t job, const uint32_t **ret_tables);
 /* The job's version when these last changed, or a later one; 0: no such job. */

@@ -8,6 +8,9 @@
 #include "protocol/registry/registry_job.h"
 #include "protocol/registry/registry_journal.h"
 
+#define CHANGES_SINCE \
+    4 /* the machine version in which a JOB names what changed of one that is known */
+
 psd_status_t ps_command_of_job(const ps_registry_t *self, const ps_job_entry_t *entry,
                                ps_command_t *ret_command, psd_error_t *err)
 {
@@ -62,14 +65,29 @@ void ps_worker_lose(ps_worker_t *worker)
     worker->state = PS_WORKER_LOST;
 }
 
-static bool has_live(const ps_job_t *job)
+static bool differs(const ps_worker_t *a, const ps_worker_t *b)
 {
+    return a->worker != b->worker || a->state != b->state || a->n_members != b->n_members ||
+           a->joins != b->joins || a->start != b->start;
+}
+
+void ps_command_shorten_job(const ps_registry_t *self, ps_command_t *command)
+{
+    const ps_job_entry_t *entry = ps_registry_find_job(self, command->job.id);
+    ps_job_t *job = &command->job;
+    size_t n = 0;
+
+    if (entry == NULL || self->cluster.sm_version < CHANGES_SINCE) {
+        return;
+    }
     for (size_t i = 0; i < job->n_workers; i++) {
-        if (ps_worker_is_live(&job->workers[i])) {
-            return true;
+        const ps_worker_t *known = ps_job_worker(&entry->job, job->workers[i].worker);
+
+        if (known == NULL || differs(known, &job->workers[i])) {
+            job->workers[n++] = job->workers[i];
         }
     }
-    return false;
+    job->n_workers = n;
 }
 
 static psd_status_t end_worker(const ps_registry_t *self, const ps_job_entry_t *entry,
@@ -90,13 +108,14 @@ static psd_status_t end_worker(const ps_registry_t *self, const ps_job_entry_t *
     }
     (void)snprintf(command->text, sizeof command->text, "worker %u of job %s %s%s", rank,
                    entry->job.name, state == PS_WORKER_LOST ? "was lost" : "finished",
-                   has_live(&command->job) ? "" : "; the job has ended");
+                   ps_job_has_ended(&command->job) ? "; the job has ended" : "");
     return PSD_OK;
 }
 
-psd_status_t ps_registry_plan_end(const ps_registry_t *self, uint32_t job, uint32_t worker,
-                                  ps_worker_state_t state, uint64_t unix_ms,
-                                  ps_command_t *ret_command, psd_error_t *err)
+/* With all workers of the job. */
+static psd_status_t plan_end(const ps_registry_t *self, uint32_t job, uint32_t worker,
+                             ps_worker_state_t state, uint64_t unix_ms, ps_command_t *ret_command,
+                             psd_error_t *err)
 {
     ps_command_t command = {0};
     const ps_job_entry_t *entry = NULL;
@@ -129,6 +148,18 @@ psd_status_t ps_registry_plan_end(const ps_registry_t *self, uint32_t job, uint3
     return rc;
 }
 
+psd_status_t ps_registry_plan_end(const ps_registry_t *self, uint32_t job, uint32_t worker,
+                                  ps_worker_state_t state, uint64_t unix_ms,
+                                  ps_command_t *ret_command, psd_error_t *err)
+{
+    psd_status_t rc = plan_end(self, job, worker, state, unix_ms, ret_command, err);
+
+    if (rc == PSD_OK && ret_command->kind != 0) {
+        ps_command_shorten_job(self, ret_command);
+    }
+    return rc;
+}
+
 /* Those that never came are not expected any more. */
 static void lose_expected(ps_job_t *job)
 {
@@ -155,8 +186,7 @@ psd_status_t ps_registry_plan_give_up(const ps_registry_t *self, uint32_t job, u
                                       uint64_t unix_ms, ps_command_t *ret_command, psd_error_t *err)
 {
     const ps_job_entry_t *entry = ps_registry_find_job(self, job);
-    psd_status_t rc =
-        ps_registry_plan_end(self, job, worker, PS_WORKER_LOST, unix_ms, ret_command, err);
+    psd_status_t rc = plan_end(self, job, worker, PS_WORKER_LOST, unix_ms, ret_command, err);
 
     /* It may have been lost before it could say so. */
     if (rc == PSD_OK && ret_command->kind == 0 && entry->ended == 0 && is_deserted(&entry->job)) {
@@ -165,6 +195,9 @@ psd_status_t ps_registry_plan_give_up(const ps_registry_t *self, uint32_t job, u
     }
     if (rc == PSD_OK && ret_command->kind != 0 && is_deserted(&ret_command->job)) {
         lose_expected(&ret_command->job);
+    }
+    if (rc == PSD_OK && ret_command->kind != 0) {
+        ps_command_shorten_job(self, ret_command);
     }
     return rc;
 }
@@ -189,6 +222,7 @@ psd_status_t ps_registry_plan_stop(const ps_registry_t *self, const char *job, u
     }
     command.job.stopped = true;
     lose_expected(&command.job);
+    ps_command_shorten_job(self, &command);
     command.unix_ms = unix_ms;
     (void)snprintf(command.text, sizeof command.text, "job %s was stopped by an operator",
                    entry->job.name);
@@ -234,6 +268,7 @@ psd_status_t ps_registry_plan_loss(const ps_registry_t *self, uint64_t unix_ms,
             ps_worker_lose(&command.job.workers[i]);
         }
     }
+    ps_command_shorten_job(self, &command);
     memcpy(command.job.lost_table, table->spec.name, sizeof command.job.lost_table);
     command.job.lost_sessions = table->lost_sessions;
     command.unix_ms = unix_ms;
@@ -278,8 +313,9 @@ psd_status_t ps_command_check_job(const ps_registry_t *self, const ps_command_t 
     if (rc != PSD_OK) {
         return rc;
     }
-    if (job->id == 0 || job->version == 0 || job->version > PS_STORED_MAX || job->n_workers < 1 ||
-        job->n_workers > PS_WORKERS_MAX || job->workers == NULL || command->n_expected < 1 ||
+    if (job->id == 0 || job->version == 0 || job->version > PS_STORED_MAX ||
+        (known == NULL && job->n_workers < 1) || job->n_workers > PS_WORKERS_MAX ||
+        (job->n_workers > 0 && job->workers == NULL) || command->n_expected < 1 ||
         command->n_expected > PS_WORKERS_MAX) {
         return psd_error_set(err, PSD_DAMAGED,
                              "job %s has id %u, version %llu, %zu workers, %u "
@@ -292,6 +328,10 @@ psd_status_t ps_command_check_job(const ps_registry_t *self, const ps_command_t 
         return psd_error_set(err, PSD_DAMAGED, "job %u is %s at version %llu, not %s before %llu",
                              job->id, known->job.name, (unsigned long long)known->job.version,
                              job->name, (unsigned long long)job->version);
+    }
+    if (known != NULL && command->ended != 0) {
+        return psd_error_set(err, PSD_DAMAGED, "job %s ends by command as %llu", job->name,
+                             (unsigned long long)command->ended);
     }
     for (size_t i = 0; i < job->n_workers && rc == PSD_OK; i++) {
         rc = check_worker(job, i, err);
@@ -323,6 +363,23 @@ static ps_seen_t seen_of(const ps_job_entry_t *known, const ps_worker_t *worker,
     return seen;
 }
 
+/* The version of the job with which the worker changed last. */
+static uint64_t version_of(const ps_job_entry_t *known, const ps_worker_t *worker, uint64_t version)
+{
+    const ps_worker_t *old = known == NULL ? NULL : ps_job_worker(&known->job, worker->worker);
+
+    return old == NULL || differs(old, worker) ? version
+                                               : known->seen[old - known->job.workers].version;
+}
+
+/* The job as the command has it; workers that it does not name are those that are known. */
+static psd_status_t merge_job(const ps_job_entry_t *known, const ps_command_t *command,
+                              ps_job_t *ret_job, psd_error_t *err)
+{
+    return known == NULL ? ps_job_copy(&command->job, ret_job, err)
+                         : ps_job_merge(&known->job, &command->job, ret_job, err);
+}
+
 /* Builds the entry's new job beside its old one. */
 static psd_status_t renew_entry(const ps_job_entry_t *known, const ps_command_t *command,
                                 uint64_t now_ms, ps_job_entry_t *ret_entry, psd_error_t *err)
@@ -330,7 +387,8 @@ static psd_status_t renew_entry(const ps_job_entry_t *known, const ps_command_t 
     ps_job_entry_t entry = {.n_expected = command->n_expected,
                             .created_unix_ms = command->created_unix_ms,
                             .tables_version = command->job.version};
-    psd_status_t rc = ps_job_copy(&command->job, &entry.job, err);
+    const ps_job_entry_t *before = known;
+    psd_status_t rc = merge_job(known, command, &entry.job, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -347,6 +405,7 @@ static psd_status_t renew_entry(const ps_job_entry_t *known, const ps_command_t 
     }
     for (size_t i = 0; i < entry.job.n_workers; i++) {
         entry.seen[i] = seen_of(known, &entry.job.workers[i], now_ms);
+        entry.seen[i].version = version_of(before, &entry.job.workers[i], entry.job.version);
         entry.n_live += ps_worker_is_live(&entry.job.workers[i]) ? 1 : 0;
     }
     *ret_entry = entry;
@@ -439,12 +498,6 @@ static ps_job_entry_t *replace_entry(ps_registry_t *self, ps_job_entry_t *known,
     out->queues = NULL;
     out->n_queues = 0;
     return known;
-}
-
-static bool differs(const ps_worker_t *a, const ps_worker_t *b)
-{
-    return a->worker != b->worker || a->state != b->state || a->n_members != b->n_members ||
-           a->joins != b->joins || a->start != b->start;
 }
 
 /* The rows of a job that changed; `old` are its workers before. */

@@ -19,6 +19,9 @@ PSD_MUST_CHECK psd_status_t ps_not_there(const ps_job_entry_t *entry, const ps_w
                                          psd_error_t *err);
 /* registry_job.c: declares it lost, in a command. */
 void ps_worker_lose(ps_worker_t *worker);
+/* The last step of a plan: leaves out the workers that are as the registry has them, where
+ * the cluster's machine version lets a JOB name those alone that changed. */
+void ps_command_shorten_job(const ps_registry_t *self, ps_command_t *command);
 /* registry_join.c: checks a worker's join request. Errors: PSD_INVALID. */
 PSD_MUST_CHECK psd_status_t ps_registry_check_join(const ps_join_t *join, psd_error_t *err);
 /* A JOB command with a new job, all of whose workers are expected. Errors:

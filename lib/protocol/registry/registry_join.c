@@ -190,6 +190,7 @@ psd_status_t ps_registry_plan_join(const ps_registry_t *self, const ps_join_t *j
     if (rc != PSD_OK) {
         return rc;
     }
+    ps_command_shorten_job(self, &command);
     command.unix_ms = unix_ms;
     *ret_command = command; /* ownership moves to the caller */
     command = (ps_command_t){0};
@@ -282,6 +283,7 @@ psd_status_t ps_registry_plan_start(const ps_registry_t *self, uint32_t job, uin
     command.unix_ms = unix_ms;
     (void)snprintf(command.text, sizeof command.text, "worker %u of job %s runs from clock %llu",
                    worker, entry->job.name, (unsigned long long)changed->start);
+    ps_command_shorten_job(self, &command);
     *ret_command = command; /* ownership moves to the caller */
     return PSD_OK;
 }

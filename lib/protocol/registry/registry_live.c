@@ -124,6 +124,7 @@ psd_status_t ps_registry_plan_silent(const ps_registry_t *self, uint64_t now_ms,
             ps_worker_lose(&command.job.workers[i]);
         }
     }
+    ps_command_shorten_job(self, &command);
     print_lost(self, entry, now_ms, n, &command);
     command.unix_ms = unix_ms;
     *ret_command = command; /* ownership moves to the caller */

@@ -15,11 +15,12 @@
 /* Numbers are stored as SQLite's signed integers. */
 #define PS_STORED_MAX ((uint64_t)INT64_MAX)
 
-/* Signs of life of one worker. */
+/* Signs of life of one worker, and when it changed. */
 typedef struct ps_seen {
     uint64_t since_ms; /* last sign; before the first, when its state began */
     uint64_t clock;    /* the clock of its last heartbeat */
     bool heard;        /* there was a sign in this life; its start counts as one */
+    uint64_t version;  /* the job's, with which this worker last changed, or was loaded */
 } ps_seen_t;
 
 typedef struct ps_job_entry {

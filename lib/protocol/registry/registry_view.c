@@ -2,6 +2,7 @@
 /* Looking at the registry. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "protocol/registry/registry_state.h"
 
 const char *ps_registry_cluster(const ps_registry_t *self, ps_id_t *ret_uuid)
@@ -186,6 +187,34 @@ bool ps_registry_job_facts(const ps_registry_t *self, uint32_t job, uint32_t *re
     }
     *ret_n_expected = entry->n_expected;
     *ret_created_unix_ms = entry->created_unix_ms;
+    return true;
+}
+
+bool ps_registry_job_changes(const ps_registry_t *self, uint32_t id, uint64_t since,
+                             ps_job_t *ret_job)
+{
+    const ps_job_entry_t *entry = ps_registry_find_job(self, id);
+    ps_job_t job = {0};
+    size_t n = 0;
+
+    if (entry == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < entry->job.n_workers; i++) {
+        n += entry->seen[i].version > since ? 1 : 0;
+    }
+    job = entry->job;
+    job.n_workers = 0;
+    job.workers = ps_alloc(n + 1, sizeof *job.workers);
+    if (job.workers == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < entry->job.n_workers; i++) {
+        if (entry->seen[i].version > since) {
+            job.workers[job.n_workers++] = entry->job.workers[i];
+        }
+    }
+    *ret_job = job;
     return true;
 }
 

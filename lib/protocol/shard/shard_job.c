@@ -39,16 +39,6 @@ static psd_status_t visit_forget(ps_shard_t *self, ps_partition_t *partition, co
     return PSD_OK;
 }
 
-static bool has_ended(const ps_job_t *job)
-{
-    for (size_t i = 0; i < job->n_workers; i++) {
-        if (ps_worker_is_live(&job->workers[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Forgets the oldest ended jobs above ENDED_JOBS_MAX. */
 static void forget_ended_jobs(ps_shard_t *self)
 {
@@ -62,7 +52,7 @@ static void forget_ended_jobs(ps_shard_t *self)
         while (ps_map_next(&self->step.jobs, &at, &id, &value)) {
             ps_job_t *job = value;
 
-            if (has_ended(job) && (oldest == NULL || job->id < oldest->id)) {
+            if (ps_job_has_ended(job) && (oldest == NULL || job->id < oldest->id)) {
                 oldest = job;
             }
         }

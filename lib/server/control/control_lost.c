@@ -34,7 +34,10 @@ static void note_lost(ps_control_t *self, const ps_job_t *job, uint32_t rank)
 
 static bool is_lost_by(const ps_job_t *job, const ps_command_t *command, size_t i)
 {
-    return ps_worker_is_live(&job->workers[i]) && command->job.workers[i].state == PS_WORKER_LOST;
+    const ps_worker_t *changed = ps_job_worker(&command->job, job->workers[i].worker);
+
+    return ps_worker_is_live(&job->workers[i]) && changed != NULL &&
+           changed->state == PS_WORKER_LOST;
 }
 
 /* The next job with silent workers. *ret_more: there was one. */

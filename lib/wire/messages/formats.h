@@ -12,7 +12,7 @@
 
 /* The format between nodes: control messages, records, states and rows of
  * copies. 1: builds before the number existed. */
-#define PS_NODE_FORMAT 8
+#define PS_NODE_FORMAT 9
 /* What to do where two formats between nodes meet. */
 #define PS_NODE_FORMAT_HINT \
     "stop all nodes, upgrade all to one build of psd, start them; no row of level disk is lost"

@@ -396,6 +396,75 @@ Test(agent, answers_a_question_with_what_the_shards_say)
     cr_assert_eq(said.answers.at[1].clocks[0].max, 81);
 }
 
+/* Workers of the next task, as "rank state" each; the task is done. */
+static const char *job_of_task(void)
+{
+    static char text[128];
+    const ps_job_t *job = next_task(PS_TASK_JOB).job;
+
+    (void)snprintf(text, sizeof text, "%s %d:", job->name, (int)job->version);
+    for (size_t i = 0; i < job->n_workers; i++) {
+        size_t length = strlen(text);
+
+        (void)snprintf(text + length, sizeof text - length, " %u %d", job->workers[i].worker,
+                       (int)job->workers[i].state);
+    }
+    ps_agent_began(agent, 0, PSD_OK, "");
+    return text;
+}
+
+/* The registry says what changed of job 5 since that version. */
+static void hear_job(ps_node_message_kind_t kind, uint64_t serial, uint64_t since, uint64_t version,
+                     const ps_worker_t *workers, size_t n)
+{
+    ps_node_message_t message = {.kind = kind,
+                                 .serial = serial,
+                                 .at = {.term = 107},
+                                 .since = since,
+                                 .job = {.id = 5,
+                                         .name = "lr",
+                                         .version = version,
+                                         .workers = (ps_worker_t *)(uintptr_t)workers,
+                                         .n_workers = n}};
+
+    hear(&message);
+}
+
+Test(agent, completes_what_changed_of_a_job)
+{
+    ps_worker_t all[] = {{.worker = 1, .state = PS_WORKER_EXPECTED},
+                         {.worker = 3, .state = PS_WORKER_EXPECTED}};
+    ps_worker_t some[] = {{.worker = 0, .state = PS_WORKER_JOINING, .n_members = 1, .joins = 1},
+                          {.worker = 3, .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1}};
+
+    join();
+    hear_job(PS_NODE_RANKS, 1, 4, 5, some, 2);
+    assert_no_task();
+    assert_answers(1, PSD_NO_JOB, "this node does not know job 5 so far");
+    hear_job(PS_NODE_JOB, 2, 0, 4, all, 2);
+    cr_assert_str_eq(job_of_task(), "lr 4: 1 1 3 1");
+    assert_answers(2, PSD_OK, "");
+    hear_job(PS_NODE_RANKS, 3, 5, 6, some, 2); /* it lacks version 5 */
+    assert_answers(3, PSD_NO_JOB, "this node does not know job 5 so far");
+    hear_job(PS_NODE_RANKS, 4, 3, 6, some, 2);
+    cr_assert_str_eq(job_of_task(), "lr 6: 0 2 1 1 3 3");
+    assert_answers(4, PSD_OK, "");
+    hear_job(PS_NODE_RANKS, 5, 4, 5, some, 1); /* a late one */
+    cr_assert_str_eq(job_of_task(), "lr 6: 0 2 1 1 3 3");
+    assert_answers(5, PSD_OK, "");
+    all[0].state = PS_WORKER_LOST;
+    some[0].state = PS_WORKER_LOST;
+    some[1].state = PS_WORKER_FINISHED;
+    hear_job(PS_NODE_RANKS, 6, 6, 7, all, 1);
+    cr_assert_str_eq(job_of_task(), "lr 7: 0 2 1 5 3 3");
+    assert_answers(6, PSD_OK, "");
+    hear_job(PS_NODE_RANKS, 7, 7, 8, some, 2); /* the job has ended, and is forgotten */
+    cr_assert_str_eq(job_of_task(), "lr 8: 0 5 1 5 3 4");
+    assert_answers(7, PSD_OK, "");
+    hear_job(PS_NODE_RANKS, 8, 8, 9, some, 1);
+    assert_answers(8, PSD_NO_JOB, "this node does not know job 5 so far");
+}
+
 Test(agent, says_what_the_shards_cannot_do)
 {
     PSD_AUTO(ps_node_message_done) ps_node_message_t job = sample_of(PS_NODE_JOB);

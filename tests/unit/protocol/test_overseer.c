@@ -398,6 +398,82 @@ Test(overseer, sends_what_changed_since_the_node_acknowledged)
     cr_assert_eq(encoded(table, &n), PS_NODE_TABLE);
 }
 
+/* What goes to n1 about job 1: its kind, and the ranks that it names. Each other node gets
+ * the same; n1 answers nothing yet. */
+static ps_node_message_kind_t encoded_job(uint64_t *ret_serial, char ranks[32])
+{
+    ps_sending_round_t round = {0};
+    ps_node_message_kind_t kind = 0;
+
+    ranks[0] = '\0';
+    while (ps_overseer_next(overseer, now_ms, &round)) {
+        PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+        PSD_AUTO(ps_node_message_done) ps_node_message_t message = {0};
+        ps_sent_t went = ps_overseer_encode(overseer, &round, &bytes);
+
+        if (went == PS_SENT && round.incarnation == 2 && round.kind == PS_TELL_JOB) {
+            cr_assert_eq(
+                ps_node_message_decode((ps_bytes_t){bytes.data, bytes.size}, &message, err), PSD_OK,
+                "%s", psd_error_text(err));
+            kind = message.kind;
+            *ret_serial = message.serial;
+            ranks[0] = '\0'; /* the last one */
+            for (size_t i = 0; i < message.job.n_workers; i++) {
+                size_t length = strlen(ranks);
+
+                (void)snprintf(ranks + length, 32 - length, "%u ", message.job.workers[i].worker);
+            }
+            cr_assert_eq(message.job.version, ps_registry_job_by_id(registry, 1)->version);
+        }
+        ps_overseer_sent(overseer, &round, went);
+    }
+    return kind;
+}
+
+static void change_job(psd_status_t rc)
+{
+    do_planned(rc);
+    ps_overseer_tell_job(overseer, 1);
+}
+
+Test(overseer, sends_the_workers_of_a_job_that_changed_since_the_node_acknowledged)
+{
+    char ranks[32];
+    uint64_t serial = 0;
+    uint64_t earlier = 0;
+
+    change_job(plan_join("j", 0, 4, 0));
+    cr_assert_eq(encoded_job(&serial, ranks), PS_NODE_JOB);
+    cr_expect_str_eq(ranks, "0 1 2 3 ");
+    (void)ps_overseer_told(overseer, 2, serial, PSD_OK, "");
+    change_job(plan_start(1, 0));
+    cr_assert_eq(encoded_job(&serial, ranks), PS_NODE_RANKS);
+    cr_expect_str_eq(ranks, "0 ");
+    /* What it has not acknowledged goes with the next ones. */
+    change_job(plan_join("j", 2, 4, 0));
+    cr_assert_eq(encoded_job(&earlier, ranks), PS_NODE_RANKS);
+    cr_expect_str_eq(ranks, "0 2 ");
+    change_job(plan_join("j", 9, 4, 0));
+    cr_assert_eq(encoded_job(&serial, ranks), PS_NODE_RANKS);
+    cr_expect_str_eq(ranks, "0 2 9 ");
+    (void)ps_overseer_told(overseer, 2, serial, PSD_OK, "");
+    (void)ps_overseer_told(overseer, 2, earlier, PSD_OK, "");
+    ps_overseer_tell_job(overseer, 1);
+    cr_expect_eq(encoded_job(&serial, ranks), 0, "nothing has changed");
+    /* It does not know that job. */
+    change_job(plan_start(1, 2));
+    cr_assert_eq(encoded_job(&serial, ranks), PS_NODE_RANKS);
+    cr_expect_str_eq(ranks, "2 ");
+    cr_assert(ps_overseer_told(overseer, 2, serial, PSD_NO_JOB, "it does not know job 1"));
+    pass(20000);
+    cr_assert_eq(encoded_job(&serial, ranks), PS_NODE_JOB);
+    cr_expect_str_eq(ranks, "0 1 2 3 9 ");
+    (void)ps_overseer_told(overseer, 2, serial, PSD_OK, "");
+    /* It announces itself again. */
+    come("n1", 11);
+    cr_assert_eq(encoded_job(&serial, ranks), PS_NODE_JOB);
+}
+
 static psd_status_t take(uint64_t conn, ps_node_message_t *message, ps_tell_view_t *refused)
 {
     message->incarnation = 2;

@@ -66,6 +66,36 @@ Test(registry_command, from_bytes_it_does_the_same)
     }
 }
 
+/* A job's command that names only what it changes does what one does that names all. */
+Test(registry_command, changes_of_a_job_are_as_good_as_all_of_it)
+{
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        PSD_AUTO(ps_registry_destroy) ps_registry_t *changes = new_registry();
+        PSD_AUTO(ps_registry_destroy) ps_registry_t *whole = new_registry();
+        walk_t walks[2] = {{.rng = {seed}}, {.rng = {seed}}};
+
+        for (uint64_t i = 0; i < 400; i++) {
+            PSD_AUTO(ps_command_done) ps_command_t a = {0};
+            PSD_AUTO(ps_command_done) ps_command_t b = {0};
+            psd_status_t rc = walk_plan(&walks[0], changes, &a, NULL);
+
+            if (whole->has_cluster) {
+                whole->cluster.sm_version = 3;
+            }
+            cr_assert_eq(walk_plan(&walks[1], whole, &b, NULL), rc);
+            cr_assert_eq(a.kind, b.kind);
+            if (rc != PSD_OK || a.kind == 0) {
+                continue;
+            }
+            cr_assert_leq(a.job.n_workers, b.job.n_workers);
+            cr_assert_eq(ps_registry_apply(changes, &a, i, err), PSD_OK);
+            cr_assert_eq(ps_registry_apply(whole, &b, i, err), PSD_OK);
+            whole->cluster.sm_version = changes->cluster.sm_version;
+            cr_assert_eq(ps_registry_hash(changes), ps_registry_hash(whole), "%s", a.text);
+        }
+    }
+}
+
 /* Whatever changes is in the sum. */
 Test(registry_command, no_change_leaves_the_hash)
 {

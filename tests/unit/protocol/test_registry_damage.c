@@ -139,7 +139,7 @@ Test(registry_damage, jobs_that_do_not_fit_are_damage)
     assert_damaged(&bad, "name of the job");
     bad = job_command(workers);
     bad.job.n_workers = 0;
-    assert_damaged(&bad, "0 workers");
+    assert_damaged(&bad, "0 workers"); /* of a job that is not known */
     bad = job_command(workers);
     bad.n_expected = PS_WORKERS_MAX + 1;
     assert_damaged(&bad, "4097 expected");
@@ -164,6 +164,12 @@ Test(registry_damage, jobs_that_do_not_fit_are_damage)
     bad.job.version = 10;
     bad.job.name[0] = 'k';
     assert_damaged(&bad, "not k before 10");
+    bad.job.name[0] = 'j';
+    bad.ended = 3;
+    assert_damaged(&bad, "job j ends by command as 3");
+    bad.ended = 0;
+    bad.job.n_workers = 0; /* no worker of a known one need change */
+    assert_applies(&bad);
 }
 
 Test(registry_damage, job_tables_that_do_not_fit_are_damage)

@@ -39,6 +39,71 @@ Test(registry_job, every_change_grows_the_version)
     cr_assert_eq(ps_registry_job(registry, "lr")->version, 3);
 }
 
+/* The workers that the command of a plan names. */
+static void assert_names(psd_status_t planned, const char *ranks)
+{
+    char named[64] = "";
+
+    cr_assert_eq(planned, PSD_OK, "%s", psd_error_text(err));
+    for (size_t i = 0; i < command.job.n_workers && i < 9; i++) {
+        size_t length = strlen(named);
+
+        (void)snprintf(named + length, sizeof named - length, "%u ", command.job.workers[i].worker);
+    }
+    cr_expect_str_eq(named, ranks);
+    do_planned(planned);
+}
+
+Test(registry_job, a_command_names_the_workers_that_it_changes)
+{
+    assert_names(plan_join("lr", 1, 4, 2), "0 1 2 3 ");
+    assert_names(plan_start(1, 1), "1 ");
+    assert_names(plan_join("lr", 9, 4, 2), "9 ");
+    assert_names(plan_attach("lr", 1), "1 ");
+    assert_names(plan_end(1, 1, PS_WORKER_FINISHED), "1 ");
+    assert_names(ps_registry_plan_give_up(registry, 1, 9, 5, &command, err), "9 ");
+    cr_expect_eq(ps_registry_job(registry, "lr")->n_workers, 5);
+    cr_expect_eq(worker_of("lr", 1)->state, PS_WORKER_FINISHED);
+    cr_expect_eq(worker_of("lr", 2)->state, PS_WORKER_EXPECTED);
+    assert_names(ps_registry_plan_stop(registry, "lr", 5, &command, err), "0 2 3 ");
+    cr_expect_str_eq(ps_registry_job_state(registry, 1), "stopped");
+    assert_names(plan_join("svm", 0, 3, 2), "0 1 2 ");
+    assert_names(ps_registry_plan_give_up(registry, 2, 0, 5, &command, err), "0 1 2 ");
+    /* All members of the registry know that from this machine version on. */
+    registry->cluster.sm_version = 3;
+    assert_names(plan_join("mf", 0, 3, 2), "0 1 2 ");
+    assert_names(plan_start(3, 0), "0 1 2 ");
+    assert_names(ps_registry_plan_silent(registry, UINT32_MAX, 5, &command, err), "0 1 2 ");
+}
+
+Test(registry_job, what_changed_since_a_version)
+{
+    static const struct {
+        uint64_t since;
+        const char *ranks;
+    } ROWS[] = {{0, "0 1 2 3 "}, {1, "1 3 "}, {2, "1 3 "}, {3, "3 "}, {4, ""}, {9, ""}};
+    ps_job_t job = {0};
+
+    assert_names(plan_join("lr", 1, 4, 2), "0 1 2 3 ");
+    assert_names(plan_join("lr", 3, 4, 2), "3 ");
+    assert_names(plan_start(1, 1), "1 ");
+    assert_names(plan_start(1, 3), "3 ");
+    cr_assert_not(ps_registry_job_changes(registry, 2, 0, &job), "there is no job 2");
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        char named[64] = "";
+
+        cr_assert(ps_registry_job_changes(registry, 1, ROWS[i].since, &job));
+        cr_expect_eq(job.version, 4);
+        for (size_t k = 0; k < job.n_workers; k++) {
+            size_t length = strlen(named);
+
+            (void)snprintf(named + length, sizeof named - length, "%u ", job.workers[k].worker);
+        }
+        cr_expect_str_eq(named, ROWS[i].ranks, "since %d", (int)ROWS[i].since);
+        ps_job_done(&job);
+    }
+}
+
 Test(registry_job, wrong_joins_are_refused)
 {
     assert_refused(plan_join("a/b", 0, 1, 0), PSD_INVALID,

@@ -117,7 +117,7 @@ static const expected_t of_node_messages[] = {
     {"ANNOUNCE", "n"}, {"BEAT", "n"},   {"ANSWER", "n"}, {"REPORT", "n"}, {"END", "n"},
     {"MEMBER", "n"},   {"GOT", "n"},    {"HEARD", "n"},  {"KNOWN", "n"},  {"SESSIONS", "n"},
     {"TABLE", "n"},    {"PLACES", "n"}, {"DROP", "n"},   {"JOB", "n"},    {"ASK", "n"},
-    {"FENCE", "n"},    {"INVITE", "n"}, {"PIECE", "n"},
+    {"FENCE", "n"},    {"INVITE", "n"}, {"PIECE", "n"},  {"RANKS", "n"},
 };
 
 static const expected_t of_quorum_messages[] = {
