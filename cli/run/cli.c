@@ -49,6 +49,7 @@ psd_status_t ps_cli_connect_by(const ps_cli_t *self, const char *transport, uint
     psd_options_set_timeout_ms(options, timeout_ms);
     psd_options_set_on_wait(options, say_wait, (void *)self);
     psd_options_set_wait(options, ps_args_on(&self->args, "wait"));
+    psd_options_set_guest(options, self->only_reads);
     if (transport != NULL) {
         rc = psd_options_set_transport(options, transport, err);
     }

@@ -37,6 +37,7 @@ typedef struct ps_cli {
     const char *endpoint; /* borrowed from args, or nearest */
     char nearest[PS_ENDPOINT_MAX + 1];
     uint32_t timeout_ms;
+    bool only_reads;               /* set before it connects: a node without a registry will do */
     psd_client_t *client;          /* owned; NULL until it is needed */
     json_t *details;               /* owned; of the last refusal, or NULL */
     char job[PS_CLI_JOB_SIZE];     /* that `why` has chosen, for --watch; or "" */

@@ -47,6 +47,7 @@ psd_status_t ps_cmd_pull(ps_cli_t *cli, psd_error_t *err)
     const char *rows_text = ps_cli_word(cli, 1);
     psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
 
+    cli->only_reads = true;
     if (rc == PSD_OK) {
         /* Checks the words before it connects. */
         rc = ps_rowset_parse(&trial, rows_text, "ROWS", UINT64_MAX, err);

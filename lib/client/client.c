@@ -63,18 +63,41 @@ static psd_status_t make(const char *endpoint, const psd_options_t *options,
 static psd_status_t read_welcome(psd_client_t *self, const ps_doc_t *reply, psd_error_t *err)
 {
     const ps_doc_t *cluster = NULL;
+    bool is_guest = false;
     psd_status_t rc = ps_doc_get_object(reply, "cluster", &cluster, err);
 
     if (rc == PSD_OK) {
         rc = ps_doc_get_id(cluster, "uuid", &self->cluster, err);
     }
-    if (rc == PSD_OK) {
-        rc = ps_doc_get_u64(reply, "session", 1, UINT64_MAX, &self->number, err);
+    if (rc == PSD_OK && ps_doc_has(reply, "guest")) {
+        rc = ps_doc_get_bool(reply, "guest", &is_guest, err);
+    }
+    if (rc == PSD_OK && is_guest) {
+        self->number = ps_guest_number(&self->id);
+        /* It goes round for good: what it asks is not to wait for long where nobody is. */
+        self->finder.patience_max_ms = PS_FINDER_PATIENCE_MS;
+        self->finder.patience_ms = PS_FINDER_PATIENCE_MS;
+    } else if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(reply, "session", 1, PS_GUEST_FIRST - 1, &self->number, err);
     }
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64(reply, "heartbeat_ms", 1, 3600000, &self->heartbeat_ms, err);
     }
     return rc;
+}
+
+static void tell_guest(const psd_client_t *self)
+{
+    char why[PS_FINDER_TEXT];
+    char what[PS_FINDER_TEXT + 120];
+
+    if (ps_client_is_guest(self) && self->options.on_wait != NULL) {
+        ps_registry_reason(self, why);
+        (void)snprintf(what, sizeof what,
+                       "the registry has no leader: this client only reads until there is one%s%s",
+                       why[0] == '\0' ? "" : "; ", why);
+        self->options.on_wait(self->options.on_wait_user, what);
+    }
 }
 
 /* Reports why there is no answer, and how long the call goes on waiting. */
@@ -100,7 +123,8 @@ static uint32_t left_until(uint64_t deadline_ms)
  * as one. */
 static psd_status_t say_hello(psd_client_t *self, ps_doc_t **ret_reply, psd_error_t *err)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *hello = ps_control_hello(&self->id);
+    PSD_AUTO(ps_doc_destroy)
+    ps_doc_t *hello = ps_control_hello(&self->id, !self->options.no_guest);
     const uint32_t steps_ms[] = {LOOK_MS, TOLD_MS, UINT32_MAX};
     const uint64_t start_ms = ps_now_ms();
     const uint64_t deadline_ms = start_ms + self->options.timeout_ms;
@@ -173,6 +197,7 @@ static psd_status_t connect_to(const char *endpoint, const psd_options_t *option
     args.filters = PS_FILTER_BITS_ALL;
     rc = ps_session_new(&args, &self->session, err);
     if (rc == PSD_OK) {
+        tell_guest(self);
         *ret_client = self;
         self = NULL;
     }

@@ -129,6 +129,7 @@ static bool waits_for_a_frozen_registry(cluster_t *cluster, psd_error_t *err)
     CHECK(strstr(psd_error_text(err), " (node n1) says there is no leader, ") != NULL);
     CHECK(strstr(psd_error_text(err), " (node n0) is silent") != NULL);
     psd_options_set_timeout_ms(options, 300);
+    psd_options_set_guest(options, false);
     CHECK(psd_connect(cluster->nodes[1].control, options, &other, err) == PSD_NOT_LEADER);
     psd_options_destroy(&options);
     CHECK(cluster_thaw(cluster, 0));

@@ -60,6 +60,7 @@ struct psd_options {
     ps_transport_t transport;
     bool has_wait; /* else the environment's, else by where the address is */
     bool waits;    /* also when the connection is refused */
+    bool no_guest; /* it wants a session of the registry, or none */
     bool has_spin; /* else the environment's, else PS_LANE_SPIN_US */
     uint32_t spin_us;
     psd_on_wait_t *on_wait; /* NULL: no report */
@@ -163,11 +164,14 @@ struct psd_client {
     uint64_t identity_due_ms;      /* not asked for before */
     ps_id_t next_id;               /* that it is asked for with */
     bool told_forgotten;           /* on_wait got the reason */
+    uint64_t guest_first;          /* a guest's first hello for a session; 0: none yet */
+    uint64_t guest_asked;          /* … and its newest */
+    uint64_t guest_due_ms;         /* when it asks again */
 
     /* identity of this client, from the WELCOME */
     ps_id_t id;
     ps_id_t cluster;
-    uint64_t number; /* of the session */
+    uint64_t number; /* of the session; PS_GUEST_FIRST or more: of a guest */
     uint64_t heartbeat_ms;
 
     /* data */
@@ -261,8 +265,9 @@ PSD_MUST_CHECK psd_status_t ps_options_resolve(psd_options_t *self, psd_error_t 
 
 /* A new question; the caller fills in the rest. NULL: no memory. */
 ps_doc_t *ps_control_new(const char *op);
-/* Asks for the session of that client. NULL: no memory. */
-ps_doc_t *ps_control_hello(const ps_id_t *client);
+/* Asks for the session of that client. is_guest: it takes a node without the registry,
+ * too. NULL: no memory. */
+ps_doc_t *ps_control_hello(const ps_id_t *client, bool is_guest);
 /* Sets job and job_id of a worker. False: no memory. */
 PSD_MUST_CHECK bool ps_control_name_job(const psd_client_t *client, ps_doc_t *question);
 /*
@@ -347,6 +352,14 @@ void ps_reroute_learn(psd_client_t *self, uint64_t id, const ps_doc_t *reply);
 void ps_identity_look(psd_client_t *self);
 /* Takes the answer. False: it answers another question. */
 bool ps_identity_learn(psd_client_t *self, uint64_t id, const ps_doc_t *reply);
+/* It met nodes without a registry when it connected, and only reads until it has a session. */
+bool ps_client_is_guest(const psd_client_t *self);
+/* The number that a guest with this id goes by. */
+uint64_t ps_guest_number(const ps_id_t *client);
+/* Once a turn: a guest asks for a session. */
+void ps_guest_look(psd_client_t *self);
+/* Takes an answer that no call waits for. False: it is for somebody else. */
+bool ps_guest_learn(psd_client_t *self, uint64_t id, const ps_doc_t *reply);
 
 /* ---- link_filter.c --------------------------------------------------------
  */

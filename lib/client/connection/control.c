@@ -23,7 +23,7 @@ ps_doc_t *ps_control_new(const char *op)
     return question;
 }
 
-ps_doc_t *ps_control_hello(const ps_id_t *client)
+ps_doc_t *ps_control_hello(const ps_id_t *client, bool is_guest)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_control_new("hello");
     ps_doc_t *versions = NULL;
@@ -34,7 +34,8 @@ ps_doc_t *ps_control_hello(const ps_id_t *client)
     }
     versions = ps_doc_add_array(doc, "versions");
     if (versions != NULL && ps_doc_append_u64(versions, PS_VERSION_MIN) &&
-        ps_doc_append_u64(versions, PS_VERSION) && ps_doc_set_id(doc, "client", client)) {
+        ps_doc_append_u64(versions, PS_VERSION) && ps_doc_set_id(doc, "client", client) &&
+        (!is_guest || ps_doc_set_bool(doc, "guest", true))) {
         hello = doc;
         doc = NULL;
     }

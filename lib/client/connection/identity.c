@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A partition has forgotten this client: it asks the registry for another
+/* A partition has forgotten this client, or it is a guest: it asks the registry for a
  * session, and does not wait for the answer. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "client/connection/client_state.h"
@@ -44,7 +45,7 @@ void ps_identity_look(psd_client_t *self)
         ps_random(&self->next_id, sizeof self->next_id, NULL) != PSD_OK) {
         return;
     }
-    hello = ps_control_hello(&self->next_id);
+    hello = ps_control_hello(&self->next_id, false);
     if (hello != NULL && ps_control_send(self, hello, &id, NULL) == PSD_OK) {
         /* A repeated hello counts as one; either answer will do. */
         self->identity_first = self->identity_asked == 0 ? id : self->identity_first;
@@ -73,6 +74,56 @@ bool ps_identity_learn(psd_client_t *self, uint64_t id, const ps_doc_t *reply)
         (void)rc; /* without memory it is asked again */
     } else {
         self->identity_due_ms = self->now_ms + ASK_AGAIN_MS;
+    }
+    return true;
+}
+
+/* ---- guests ---- */
+
+bool ps_client_is_guest(const psd_client_t *self)
+{
+    return self->number >= PS_GUEST_FIRST;
+}
+
+uint64_t ps_guest_number(const ps_id_t *client)
+{
+    uint64_t number = 0;
+
+    memcpy(&number, client, sizeof number);
+    return number | PS_GUEST_FIRST;
+}
+
+void ps_guest_look(psd_client_t *self)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *hello = NULL;
+    uint64_t id = 0;
+
+    if (self->session == NULL || !ps_client_is_guest(self) || self->now_ms < self->guest_due_ms) {
+        return;
+    }
+    self->guest_due_ms = self->now_ms + ASK_AGAIN_MS;
+    hello = ps_control_hello(&self->id, false);
+    if (hello != NULL && ps_control_send(self, hello, &id, NULL) == PSD_OK) {
+        self->guest_first = self->guest_first == 0 ? id : self->guest_first;
+        self->guest_asked = id;
+    }
+}
+
+bool ps_guest_learn(psd_client_t *self, uint64_t id, const ps_doc_t *reply)
+{
+    uint64_t number = 0;
+
+    if (self->guest_asked == 0 || id < self->guest_first || id > self->guest_asked ||
+        !ps_doc_has(reply, "heartbeat_ms")) {
+        return false;
+    }
+    if (ps_client_is_guest(self) && ps_reply_status(reply, NULL) == PSD_OK &&
+        ps_doc_get_u64(reply, "session", 1, PS_GUEST_FIRST - 1, &number, NULL) == PSD_OK) {
+        (void)!ps_doc_get_u64(reply, "heartbeat_ms", 1, 3600000, &self->heartbeat_ms, NULL);
+        self->number = number;
+        self->guest_asked = 0;
+        self->finder.patience_max_ms = PS_FINDER_PATIENCE_MAX_MS;
+        ps_session_settle(self->session, self->now_ms, number, &self->outbox);
     }
     return true;
 }

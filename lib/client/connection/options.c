@@ -79,6 +79,11 @@ void psd_options_set_wait(psd_options_t *self, bool wait)
     self->waits = wait;
 }
 
+void psd_options_set_guest(psd_options_t *self, bool guest)
+{
+    self->no_guest = !guest;
+}
+
 void psd_options_set_on_wait(psd_options_t *self, psd_on_wait_t *on_wait, void *user)
 {
     self->on_wait = on_wait;

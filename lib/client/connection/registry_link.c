@@ -67,6 +67,9 @@ bool ps_registry_heard(psd_client_t *self, const ps_doc_t *reply)
     size_t before = self->registry_at;
 
     self->unheard_ms = self->now_ms;
+    if (ps_doc_has(reply, "stale")) {
+        return true; /* a node's own map: who has the registry is not known by that */
+    }
     if (!ps_finder_heard(&self->finder, reply, self->now_ms)) {
         return false;
     }
@@ -75,7 +78,9 @@ bool ps_registry_heard(psd_client_t *self, const ps_doc_t *reply)
     }
     self->is_registry_lost = false;
     self->registry_at = self->finder.at;
-    if (self->number != 0) {
+    if (ps_client_is_guest(self)) {
+        self->guest_due_ms = self->now_ms; /* it may give out sessions */
+    } else if (self->number != 0) {
         tell_move(self, before);
     }
     return true;
@@ -84,7 +89,7 @@ bool ps_registry_heard(psd_client_t *self, const ps_doc_t *reply)
 static bool is_asked(const psd_client_t *self)
 {
     return !TAILQ_EMPTY(&self->questions) || self->tables_asked != 0 || self->idle_asked != 0 ||
-           self->routes_asked != 0 || self->identity_asked != 0;
+           self->routes_asked != 0 || self->identity_asked != 0 || self->guest_asked != 0;
 }
 
 /* Another address: what was sent to the old one may be lost. */

@@ -25,6 +25,9 @@ static uint64_t wake_ms(const psd_client_t *self, uint64_t until_ms)
     if (self->identity_asked != 0) {
         at = earlier(at, self->identity_due_ms);
     }
+    if (self->guest_asked != 0) {
+        at = earlier(at, self->guest_due_ms);
+    }
     if (self->job_hooks != NULL) {
         at = earlier(at, self->job_due_ms);
     }
@@ -46,7 +49,7 @@ static bool receive(psd_client_t *self)
 static void learn(psd_client_t *self, uint64_t id, const ps_doc_t *reply)
 {
     if ((self->job_hooks == NULL || !self->job_hooks->learn(self, id, reply)) &&
-        !ps_identity_learn(self, id, reply)) {
+        !ps_identity_learn(self, id, reply) && !ps_guest_learn(self, id, reply)) {
         ps_reroute_learn(self, id, reply);
     }
 }
@@ -110,7 +113,7 @@ void ps_pump(psd_client_t *self, uint64_t until_ms)
         return;
     }
     if (!TAILQ_EMPTY(&self->questions) || self->tables_asked != 0 || self->idle_asked != 0 ||
-        self->routes_asked != 0 || self->identity_asked != 0) {
+        self->routes_asked != 0 || self->identity_asked != 0 || self->guest_asked != 0) {
         ps_control_receive(self, learn); /* a stream of data must not starve it */
     }
     if (!receive(self) && self->broken == PSD_OK && until_ms > self->now_ms) {
@@ -120,6 +123,7 @@ void ps_pump(psd_client_t *self, uint64_t until_ms)
     look_at_job(self);
     ps_reroute_look(self);
     ps_identity_look(self);
+    ps_guest_look(self);
     ps_registry_look(self);
     if (self->session != NULL) {
         ps_session_tick(self->session, self->now_ms, &self->outbox);

@@ -158,6 +158,9 @@ psd_status_t ps_call_start_cuts(const ps_call_t *call, ps_cuts_t *cuts, ps_ticke
     ps_ticket_t *ticket = NULL;
     psd_status_t rc = ps_client_check(client, err);
 
+    if (rc == PSD_OK && ps_client_is_guest(client) && call->kind != PS_REQUEST_PULL) {
+        rc = ps_client_want_session(client, timeout_of(call), err);
+    }
     client->now_ms = ps_now_ms();
     if (rc == PSD_OK) {
         rc = check_clock(call, err);

@@ -14,13 +14,37 @@
 #define BUSY_MS 100 /* between two tries of what could not be done */
 #define GREET_MS 250
 
+psd_status_t ps_client_want_session(psd_client_t *self, uint32_t timeout_ms, psd_error_t *err)
+{
+    uint64_t until_ms = ps_now_ms() + timeout_ms;
+    char why[PS_FINDER_TEXT];
+
+    while (ps_client_is_guest(self) && self->broken == PSD_OK && ps_now_ms() < until_ms) {
+        ps_pump(self, until_ms);
+    }
+    if (self->broken != PSD_OK || !ps_client_is_guest(self)) {
+        return PSD_OK; /* whoever goes on says the former */
+    }
+    ps_registry_reason(self, why);
+    return psd_error_set(err, PSD_NOT_LEADER,
+                         "this client connected while the registry had no leader, and got no "
+                         "session within %" PRIu32 " ms%s%s",
+                         timeout_ms, why[0] == '\0' ? "" : "; ", why);
+}
+
 psd_status_t ps_control_ask(psd_client_t *self, ps_doc_t *question, uint32_t timeout_ms,
                             uint32_t grace_ms, ps_doc_t **ret_reply, psd_error_t *err)
 {
     ps_client_question_t asked = {.id = 0};
     bool over = false;
-    psd_status_t rc = ps_question_begin(self, question, timeout_ms, grace_ms, &asked, err);
+    psd_status_t rc = PSD_OK;
 
+    if (ps_client_is_guest(self) && question != NULL && !ps_request_is_of_map(question)) {
+        rc = ps_client_want_session(self, timeout_ms, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_question_begin(self, question, timeout_ms, grace_ms, &asked, err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }

@@ -33,4 +33,8 @@ void ps_wait_for_welcome(psd_client_t *client);
  * result; PSD_DEADLINE, the ticket goes on. */
 PSD_MUST_CHECK psd_status_t ps_ticket_wait(psd_client_t *client, ps_ticket_t *ticket,
                                            uint64_t wait_ms, psd_error_t *err);
+/* A guest takes turns until it has a session. Errors: PSD_NOT_LEADER it got none within the
+ * timeout, naming who is asked; nothing was sent. */
+PSD_MUST_CHECK psd_status_t ps_client_want_session(psd_client_t *self, uint32_t timeout_ms,
+                                                   psd_error_t *err);
 #endif

@@ -53,6 +53,13 @@ PSD_EXPORT psd_status_t psd_options_set_spin_us(psd_options_t *self, uint32_t sp
  * fails at once for an address of this host, and retries for others. */
 PSD_EXPORT void psd_options_set_wait(psd_options_t *self, bool wait);
 
+/* What psd_connect does while the registry has no leader. true, also when it is not set: where
+ * that lasts for 2 s, a node lets the client in as a guest, with the map that it has. A guest
+ * opens tables and pulls at once; pushes, and all that asks the registry, wait for a session,
+ * which the client asks for once a second, until their timeout: then PSD_NOT_LEADER, and nothing
+ * was sent. false: psd_connect waits for a leader until its timeout. */
+PSD_EXPORT void psd_options_set_guest(psd_options_t *self, bool guest);
+
 /*
  * A call-back that reports long waits. The library calls it
  * - once, when psd_connect has waited for 1 s of a longer timeout without an

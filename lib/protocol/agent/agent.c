@@ -420,6 +420,9 @@ void ps_agent_take(ps_agent_t *self, ps_bytes_t bytes, uint64_t now_ms)
         return;
     }
     hear(self, now_ms);
+    if (rc == PSD_OK && message.status != PSD_NOT_LEADER) {
+        self->led_ms = now_ms;
+    }
     if (rc != PSD_OK) {
         take_refusal(self, "message of the registry", 0, rc, psd_error_text(self->err), now_ms);
     } else if (message.kind == PS_NODE_HEARD) {
@@ -501,6 +504,39 @@ bool ps_agent_next_note(ps_agent_t *self, ps_agent_note_t *ret_note)
     return true;
 }
 
+bool ps_agent_has_map(const ps_agent_t *self)
+{
+    return self->has_map;
+}
+
+static bool is_shown(const ps_agent_t *self, const ps_table_t *table)
+{
+    return table->routes != NULL && !table->restoring &&
+           !ps_heard_is_aside(&self->heard, table->id);
+}
+
+const ps_table_t *ps_agent_table(const ps_agent_t *self, uint32_t id)
+{
+    for (size_t i = 0; i < self->n_tables; i++) {
+        if (self->tables[i].id == id && is_shown(self, &self->tables[i])) {
+            return &self->tables[i];
+        }
+    }
+    return NULL;
+}
+
+const ps_table_t *ps_agent_table_named(const ps_agent_t *self, const char *name)
+{
+    for (size_t i = 0; i < self->n_tables; i++) {
+        const ps_table_t *table = &self->tables[i];
+
+        if (is_shown(self, table) && strcmp(table->spec.name, name) == 0) {
+            return table;
+        }
+    }
+    return NULL;
+}
+
 size_t ps_agent_seats(const ps_agent_t *self, const ps_seat_t **ret_seats)
 {
     *ret_seats = self->seats;
@@ -517,6 +553,11 @@ uint64_t ps_agent_silent_ms(const ps_agent_t *self, uint64_t now_ms)
     uint64_t from_ms = self->heard_ms > self->moved_ms ? self->heard_ms : self->moved_ms;
 
     return now_ms < from_ms ? 0 : now_ms - from_ms;
+}
+
+uint64_t ps_agent_unled_ms(const ps_agent_t *self, uint64_t now_ms)
+{
+    return now_ms < self->led_ms ? 0 : now_ms - self->led_ms;
 }
 
 bool ps_agent_is_announced(const ps_agent_t *self)

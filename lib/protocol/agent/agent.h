@@ -142,6 +142,12 @@ PSD_MUST_CHECK bool ps_agent_take_heard(ps_agent_t *self, const ps_heard_t **ret
 
 /* ---- queries ---- */
 
+/* A registry has told it of all tables, in this life. */
+bool ps_agent_has_map(const ps_agent_t *self);
+/* The table as the registry told last, with routes. Borrowed until the next message. NULL:
+ * it knows none, or keeps it aside. */
+const ps_table_t *ps_agent_table(const ps_agent_t *self, uint32_t id);
+const ps_table_t *ps_agent_table_named(const ps_agent_t *self, const char *name);
 /* The nodes that have the registry, as it said last; borrowed until the next
  * call. Returns how many. */
 size_t ps_agent_seats(const ps_agent_t *self, const ps_seat_t **ret_seats);
@@ -150,6 +156,9 @@ size_t ps_agent_seats(const ps_agent_t *self, const ps_seat_t **ret_seats);
 const char *ps_agent_elsewhere(const ps_agent_t *self);
 /* Since the registry was last heard, or this node moved to it. */
 uint64_t ps_agent_silent_ms(const ps_agent_t *self, uint64_t now_ms);
+
+/* Since a registry last said something else than that it does not lead. */
+uint64_t ps_agent_unled_ms(const ps_agent_t *self, uint64_t now_ms);
 
 /* The registry has answered this incarnation's announcement: the node is part of
  * the cluster. */

@@ -25,6 +25,7 @@ struct ps_agent {
     uint64_t announce_serial; /* of the last announcement */
     uint64_t max_epoch;       /* the greatest that the registry sent */
     uint64_t heard_ms;
+    uint64_t led_ms;   /* when one that leads was last heard */
     uint64_t moved_ms; /* to the registry that it speaks to */
     uint64_t beat_ms;  /* when the next beat is due */
     bool is_announced; /* the registry has answered that */
@@ -61,6 +62,7 @@ struct ps_agent {
     ps_heard_t heard;              /* owned */
     bool is_heard_new;             /* since ps_agent_take_heard */
     bool is_listed;                /* the registry's list came since the last tick */
+    bool has_map;                  /* … or ever */
     uint64_t listed_ms;            /* … and when it last came; 0: never */
     uint32_t told_job;             /* jobs up to this one are known here, or gone */
     ps_seat_t seats[PS_SEATS_MAX]; /* that have the registry */

@@ -192,6 +192,7 @@ static void follow(ps_agent_t *self, const ps_node_message_t *known)
     self->heard.last_table = known->last_table;
     self->heard.last_job = known->last_job;
     self->is_listed = true;
+    self->has_map = true;
     self->is_heard_new = self->is_heard_new || before.last_table != known->last_table ||
                          before.last_job != known->last_job ||
                          !ps_id_equal(&before.at.lineage, &known->at.lineage);

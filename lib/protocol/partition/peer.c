@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "wire/messages/message.h"
 
 /* Lists belong to a connection: a new one starts without them. */
 static void forget_lists(ps_peer_t *peer)
@@ -148,6 +149,10 @@ psd_status_t ps_peers_hello(ps_peers_t *self, const ps_peer_hello_t *hello, uint
     }
     if (other != NULL) {
         lose(other, hello->conn);
+        if (other->session >= PS_GUEST_FIRST && other->n_held == 0 &&
+            ps_peer_conn(other, PS_WAY_FIRST) == PS_PEER_NO_CONN) {
+            drop_peer(self, other); /* it has a session now */
+        }
     }
     if (peer->conns[hello->way] != PS_PEER_NO_CONN) {
         (void)ps_map_remove(&self->by_conn, peer->conns[hello->way]);

@@ -155,6 +155,9 @@ bool ps_session_wants_identity(const ps_session_t *self, uint32_t *ret_table,
 /* Errors: PSD_NOMEM; the identity is then still wanted. */
 PSD_MUST_CHECK psd_status_t ps_session_add_identity(ps_session_t *self, const ps_identity_t *added,
                                                     psd_error_t *err);
+/* A guest, whose number is PS_GUEST_FIRST or more and which has started nothing but pulls,
+ * has got a session: every shard hears of it, and pulls under way are asked again. */
+void ps_session_settle(ps_session_t *self, uint64_t now_ms, uint64_t session, ps_outbox_t *outbox);
 /* The session number of a link, for BYE. */
 uint64_t ps_session_number(const ps_session_t *self, uint64_t link);
 /* When the next tick is due; UINT64_MAX for never. */

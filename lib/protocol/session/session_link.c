@@ -284,6 +284,22 @@ void ps_session_relinked(ps_session_t *self, uint64_t now_ms, uint64_t link, ps_
     }
 }
 
+void ps_session_settle(ps_session_t *self, uint64_t now_ms, uint64_t session, ps_outbox_t *outbox)
+{
+    assert(self->n_numbered == 0);
+    self->identities[0].session = session;
+    for (size_t i = 0; self->broken == PSD_OK && i < self->n_places; i++) {
+        ps_link_t *link = self->places[i];
+
+        if (link->identity == 0 && link->state != PS_LINK_UNUSED) {
+            ps_link_greet(self, now_ms, link, outbox);
+        }
+        if (link->identity == 0 && link->bulk.state != PS_LINK_UNUSED) {
+            ps_bulk_greet(self, now_ms, link, outbox);
+        }
+    }
+}
+
 uint64_t ps_session_deadline(const ps_session_t *self)
 {
     return self->wake_ms;

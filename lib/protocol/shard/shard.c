@@ -102,7 +102,7 @@ static psd_status_t check_hello(const ps_shard_t *self, const ps_msg_hello_t *he
         return psd_error_set(err, PSD_INCARNATION,
                              "this is another incarnation of the node than the one asked for");
     }
-    if (last_session != 0 && hello->session > last_session) {
+    if (last_session != 0 && hello->session > last_session && hello->session < PS_GUEST_FIRST) {
         /* A registry that has just started may have answered its client
          * first. */
         return psd_error_set(err, PSD_BUSY,
@@ -159,11 +159,23 @@ static psd_status_t step_hello(ps_shard_t *self, const ps_event_t *event)
     return PSD_OK;
 }
 
+/* A guest's number may be another one's tomorrow: nothing is remembered under it. */
+static bool may_ask(const ps_request_t *request)
+{
+    return request->session < PS_GUEST_FIRST || request->kind == PS_KIND_PULL ||
+           request->kind == PS_KIND_PROBE;
+}
+
 void ps_shard_request(ps_shard_t *self, const ps_request_t *request)
 {
     ps_local_table_t *table = ps_map_get(&self->step.tables, request->table);
     ps_partition_t *partition = NULL;
 
+    if (!may_ask(request)) {
+        ps_answer_refused(&self->step, request, PSD_DENIED, 0,
+                          "a client without a session of the registry only reads");
+        return;
+    }
     if (table == NULL || request->partition >= table->spec.n_partitions) {
         ps_answer_refused(&self->step, request, PSD_NO_TABLE, 0,
                           table == NULL ? "the table does not exist"
@@ -260,9 +272,13 @@ static void retire_ended(ps_shard_t *self)
 
     self->step.has_ended = false;
     while ((session = ps_peers_take_ended(&self->step.peers)) != 0) {
-        psd_status_t rc = ps_shard_visit(self, visit_retire, &session, NULL);
+        psd_status_t rc = PSD_OK;
         bool added = false;
 
+        if (session >= PS_GUEST_FIRST) {
+            continue; /* it has left nothing */
+        }
+        rc = ps_shard_visit(self, visit_retire, &session, NULL);
         (void)rc; /* no visit fails */
         if (self->ended.n >= PS_SESSION_RUNS_MAX) {
             ps_session_set_drop_lowest(&self->ended);

@@ -14,6 +14,10 @@ psd_status_t ps_control_check_session(const ps_control_t *self, uint64_t session
 {
     uint64_t old = ps_registry_old_sessions(self->is.registry);
 
+    if (session >= PS_GUEST_FIRST) {
+        return psd_error_set(err, PSD_NO_SESSION,
+                             "a guest asks for no change; say hello first for a session");
+    }
     if (session == 0 || (session > self->last_session && session > old)) {
         return psd_error_set(err, PSD_NO_SESSION,
                              "session %" PRIu64 " was not assigned; say hello first", session);

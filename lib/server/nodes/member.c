@@ -438,8 +438,8 @@ size_t ps_member_known_seats(const ps_member_t *self, const ps_replica_t *replic
                            : ps_replica_seats(replica, own, leader);
 }
 
-static void fill_members(const ps_member_t *self, const ps_replica_t *replica,
-                         ps_members_t *members)
+void ps_member_fill_members(const ps_member_t *self, const ps_replica_t *replica,
+                            ps_members_t *members)
 {
     ps_seat_t own[PS_SEATS_MAX];
     const ps_seat_t *seats = NULL;
@@ -504,7 +504,7 @@ static bool fill_refusal(const ps_member_t *self, const ps_replica_t *replica, p
     } else if (!ps_doc_set_null(doc, "leader")) {
         return false;
     }
-    fill_members(self, replica, &members);
+    ps_member_fill_members(self, replica, &members);
     return ps_members_to_doc(&members, doc);
 }
 
@@ -523,24 +523,34 @@ static void refuse(ps_member_t *self, const ps_replica_t *replica, uint64_t conn
     }
 }
 
-/* Answers a question that every member may answer. false: it is another one, or
- * this node has no part of the registry. */
+static bool is_list(const ps_doc_t *request, const ps_replica_t *replica)
+{
+    const char *op = NULL;
+
+    return replica != NULL && ps_replica_has_members(replica) &&
+           ps_doc_get_text(request, "op", OP_BYTES_MAX, &op, NULL) == PSD_OK &&
+           strcmp(op, "registry_list") == 0;
+}
+
+/* Answers a question that every member may answer, or every node that has the map. false:
+ * it is another one, or this node cannot. */
 static bool answer(ps_member_t *self, const ps_replica_t *replica, uint64_t conn, uint64_t id,
                    const ps_doc_t *request)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
     PSD_AUTO(ps_buffer_done) ps_buffer_t out = {0};
-    const char *op = NULL;
 
-    if (request == NULL || replica == NULL || !ps_replica_has_members(replica) ||
-        ps_doc_get_text(request, "op", OP_BYTES_MAX, &op, NULL) != PSD_OK ||
-        strcmp(op, "registry_list") != 0) {
+    if (request == NULL) {
         return false;
     }
     doc = ps_doc_new();
-    if (doc != NULL && ps_doc_set_u64(doc, "v", 1) && ps_doc_set_u64(doc, "id", id) &&
-        ps_doc_set_text(doc, "status", psd_status_name(PSD_OK)) &&
-        ps_replica_list(replica, self->name, self->is.control, doc) && ps_doc_print(doc, &out) &&
+    if (doc == NULL || !ps_doc_set_u64(doc, "v", 1) || !ps_doc_set_u64(doc, "id", id) ||
+        !ps_doc_set_text(doc, "status", psd_status_name(PSD_OK)) ||
+        !(is_list(request, replica) ? ps_replica_list(replica, self->name, self->is.control, doc)
+                                    : ps_member_answer_map(self, replica, request, doc))) {
+        return false;
+    }
+    if (ps_doc_print(doc, &out) &&
         ps_socket_send_text(self->is.port, conn, (ps_bytes_t){.data = out.data, .size = out.size},
                             NULL) != PSD_OK) {
         ps_log(PS_LOG_DEBUG, "answer_dropped", "conn=%" PRIu64, conn);

@@ -42,6 +42,13 @@ struct ps_member {
  * the registry is alone, or unknown. own: room for what the replica says. */
 size_t ps_member_known_seats(const ps_member_t *self, const ps_replica_t *replica,
                              ps_seat_t own[PS_SEATS_MAX], const ps_seat_t **ret_seats);
+/* The nodes that may have the registry. */
+void ps_member_fill_members(const ps_member_t *self, const ps_replica_t *replica,
+                            ps_members_t *members);
+/* member_map.c: answers a client that asks for the map alone, while the registry has had no
+ * leader for 2 s. false: it cannot; the reply is void. */
+PSD_MUST_CHECK bool ps_member_answer_map(const ps_member_t *self, const ps_replica_t *replica,
+                                         const ps_doc_t *request, ps_doc_t *reply);
 /* member_signs.c: closes the links. */
 void ps_member_drop_signs(ps_member_t *self);
 #endif

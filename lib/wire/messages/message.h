@@ -29,6 +29,9 @@
 #define PS_SIGNATURE UINT32_C(0x31647370) /* "psd1" in memory order */
 #define PS_VERSION 1                      /* the version of this build */
 #define PS_VERSION_MIN 1                  /* the oldest supported version */
+/* Session numbers from here on are those of guests: clients that met nodes without a
+ * registry, chose a number themselves, and only read. A registry gives out lower ones. */
+#define PS_GUEST_FIRST (UINT64_C(1) << 63)
 #define PS_HEAD_SIZE                                                  \
     8                                  /* signature u32, version u16, \
                                           kind u8, flags u8 */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define MESSAGE_MAX 4096 /* of a refusal */
+#define OP_BYTES_MAX 64
 
 /* The status of that name; PSD_PROTO when there is none. */
 static psd_status_t status_of(const char *name)
@@ -41,4 +42,21 @@ psd_status_t ps_reply_status(const ps_doc_t *reply, psd_error_t *err)
         message = psd_status_text(status);
     }
     return psd_error_set(err, status, "%s", message);
+}
+
+bool ps_request_is_of_map(const ps_doc_t *request)
+{
+    static const char *const OPS[] = {"hello", "routes", "table_open", "table_inspect"};
+    const char *op = NULL;
+
+    if (ps_doc_get_text(request, "op", OP_BYTES_MAX, &op, NULL) != PSD_OK ||
+        ps_doc_has(request, "spec") || ps_doc_has(request, "job")) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof OPS / sizeof *OPS; i++) {
+        if (strcmp(op, OPS[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
 }

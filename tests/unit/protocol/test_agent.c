@@ -396,6 +396,38 @@ Test(agent, answers_a_question_with_what_the_shards_say)
     cr_assert_eq(said.answers.at[1].clocks[0].max, 81);
 }
 
+Test(agent, shows_the_map_that_it_was_told_and_knows_since_when_nobody_leads)
+{
+    PSD_AUTO(ps_node_message_done) ps_node_message_t known = sample_of(PS_NODE_KNOWN);
+    PSD_AUTO(ps_node_message_done) ps_node_message_t table = sample_of(PS_NODE_TABLE);
+    ps_node_message_t heard = {
+        .kind = PS_NODE_HEARD, .serial = 1, .status = PSD_NOT_LEADER, .at = {.term = 107}};
+    const ps_table_t *shown = NULL;
+
+    join();
+    known.incarnation = ME;
+    table.incarnation = ME;
+    cr_assert_not(ps_agent_has_map(agent));
+    hear(&known);
+    cr_assert(ps_agent_has_map(agent));
+    cr_assert_null(ps_agent_table_named(agent, table.table.spec.name));
+    table.table.restoring = false;
+    hear(&table);
+    shown = ps_agent_table_named(agent, table.table.spec.name);
+    cr_assert_not_null(shown);
+    cr_expect_eq(shown, ps_agent_table(agent, table.table.id));
+    cr_expect_eq(shown->routes[1].epoch, 82);
+    cr_expect_null(ps_agent_table(agent, 999));
+    cr_expect_null(ps_agent_table_named(agent, "x"));
+    cr_expect_eq(ps_agent_unled_ms(agent, now_ms), 0);
+    now_ms += 700;
+    hear(&heard);
+    cr_expect_eq(ps_agent_unled_ms(agent, now_ms), 700);
+    heard.status = PSD_OK;
+    hear(&heard);
+    cr_expect_eq(ps_agent_unled_ms(agent, now_ms), 0);
+}
+
 /* Workers of the next task, as "rank state" each; the task is done. */
 static const char *job_of_task(void)
 {

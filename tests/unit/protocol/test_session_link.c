@@ -95,6 +95,24 @@ Test(session_link, relinked_says_hello_and_sends_everything_again)
               "0 < PUSH 6 p0 seq 4 e5\n");
 }
 
+Test(session_link, a_guest_goes_on_under_its_session)
+{
+    FIXTURE(f);
+
+    (void)pull(f, 0, 0);
+    EXPECT(f, "open 0\n0 < HELLO\n");
+    welcome(f, 0);
+    EXPECT(f, "0 < PULL 1 p0 after 0 e5\n");
+    ps_session_settle(f->session, f->now_ms, 12, &f->outbox);
+    cr_expect_eq(ps_session_number(f->session, 0), 12);
+    EXPECT(f, "0 < HELLO\n");
+    (void)push(f, 0);
+    EXPECT(f, "");
+    welcome(f, 0);
+    EXPECT(f, "0 < PULL 1 p0 after 0 e5\n"
+              "0 < PUSH 2 p0 seq 1 e5\n");
+}
+
 Test(session_link, pull_ends_here_when_the_server_is_silent)
 {
     FIXTURE(f);

@@ -139,6 +139,31 @@ Test(shard, refuses_a_session_that_was_not_given_out)
     cr_expect_eq(said(&bench)->kind, PS_KIND_WELCOME);
 }
 
+/* It chose its number itself, while there was no registry. */
+Test(shard, serves_a_guest_and_takes_nothing_from_it)
+{
+    ps_message_t message = {.kind = PS_KIND_HELLO, .hello = good_hello};
+    ps_event_t event = {
+        .kind = PS_EVENT_MESSAGE, .conn = CONN, .message = &message, .last_session = SESSION + 1};
+
+    cr_assert_eq(push(&bench, 1, 2, 0.5F), PSD_OK);
+    message.hello.client.bytes[0] = 9;
+    message.hello.session = PS_GUEST_FIRST + 5;
+    cr_assert_eq(step(&bench, &event), PSD_OK);
+    cr_expect_eq(said(&bench)->kind, PS_KIND_WELCOME);
+    cr_expect_eq(pull(&bench, 2), 0.5F);
+    cr_assert_eq(push(&bench, 1, 2, 0.5F), PSD_OK);
+    expect_refused(&bench, PSD_DENIED, "a client without a session of the registry only reads");
+    cr_expect_eq(pull(&bench, 2), 0.5F);
+    /* The same client, with a session. */
+    message.hello.session = SESSION + 1;
+    cr_assert_eq(step(&bench, &event), PSD_OK);
+    cr_expect_eq(said(&bench)->kind, PS_KIND_WELCOME);
+    cr_assert_eq(push(&bench, 1, 2, 0.5F), PSD_OK);
+    cr_expect_eq(said(&bench)->kind, PS_KIND_ACK);
+    cr_expect_eq(pull(&bench, 2), 1.0F);
+}
+
 Test(shard, answers_a_stranger_with_no_session)
 {
     ps_message_t message = push_message(1);
