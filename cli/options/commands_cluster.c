@@ -346,8 +346,8 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .details =
          "The node stays in the cluster, with its rows. One that leads hands its lead over first. "
          "Refused when a majority of the other voters is not up. With registry.automatic: true a "
-         "node that stands by takes the vote; the removed one is not asked again while the same "
-         "node leads.",
+         "node that stands by takes the vote; the removed one is not asked again until \"registry "
+         "add\" names it.",
      .examples = REGISTRY_REMOVE_EXAMPLES,
      .flags = PS_CMD_DRY_RUN,
      .run = ps_cmd_registry_remove},

@@ -318,11 +318,13 @@ static bool run(world_t *world)
     CHECK(wait_members(world, 2, NULL, leader, voter));
     (void)snprintf(words, sizeof words, "cluster registry remove %s", leader);
     CHECK(manage(world, words) == 0);
-    CHECK(wait_members(world, 1, NULL, next, voter));
+    CHECK(wait_members(world, 1, leader, next, voter));
+    CHECK(manage(world, "cluster registry transfer") == 0); /* the next one knows that, too */
+    CHECK(wait_members(world, 1, leader, next, voter));
     CHECK(cluster_kill(&world->cluster, number_of(voter), SIGKILL));
     CHECK(wait_members(world, 0, voter, next, words));
     CHECK(cluster_restart(&world->cluster, number_of(voter)));
-    CHECK(wait_members(world, 0, NULL, next, voter));
+    CHECK(wait_members(world, 0, leader, next, voter));
 
     (void)snprintf(words, sizeof words, "node demote %s", leader);
     CHECK(manage(world, words) == 0);

@@ -238,6 +238,10 @@ static inline ps_command_t command_sample(ps_command_kind_t kind)
     case PS_COMMAND_PRINCIPAL:
         sample_principal(&command);
         break;
+    case PS_COMMAND_HOLD:
+        sample_text(command.name, sizeof command.name, "n1");
+        command.is_set = true;
+        break;
     case PS_COMMAND_MACHINE:
         command.number = 2;
         break;

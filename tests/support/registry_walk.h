@@ -127,6 +127,10 @@ static inline psd_status_t walk_node(walk_t *self, const ps_registry_t *registry
                                            ps_rng_below(&self->rng, 2) == 0, self->unix_ms, command,
                                            err);
     }
+    if (ps_rng_below(&self->rng, 4) == 0) {
+        return ps_registry_plan_hold(registry, name, ps_rng_below(&self->rng, 2) == 0,
+                                     self->unix_ms, command, err);
+    }
     node.weight = (uint32_t)ps_rng_below(&self->rng, 3);
     return ps_registry_plan_node(registry, &node, self->unix_ms, command, err);
 }

@@ -41,7 +41,7 @@
 #define PS_NODE_SHARDS_MAX 1024
 #define PS_JOBS_ENDED_MAX 256 /* ended jobs that are kept */
 #define PS_OUTCOMES_KEPT 4096 /* of requests, for their repetitions */
-#define PS_SM_VERSION 4       /* what this psd applies; the state has what the cluster agreed on */
+#define PS_SM_VERSION 5       /* what this psd applies; the state has what the cluster agreed on */
 #define PS_SETTINGS_MAX 32
 #define PS_PRINCIPALS_MAX 1024 /* none is ever forgotten: a denied one is known as such */
 
@@ -75,6 +75,8 @@ typedef struct ps_node {
     char control[PS_ENDPOINT_MAX + 1];
     ps_route_t *shards;    /* owned; n_shards: tcp and ipc of each shard */
     bool draining;         /* it gets no copies, and its copies move away */
+    bool held;             /* an operator took away its part of the registry, or its vote: no leader
+                              gives it one by itself. Its starts do not change that */
     bool kept;             /* a start only: its logs were read, and tables with a log are restored
                               up to the last flush. They existed when an earlier life joined: of two
                               starts without a join between, the second must not count as kept what
@@ -171,7 +173,8 @@ typedef struct ps_command {
     uint64_t member;            /* that leads in the term */
     ps_combine_t combine;       /* of the table, from now on */
     ps_setting_t setting;
-    bool is_set;                /* … has that value; false: what nodes' files say counts */
+    bool is_set; /* … has that value; false: what nodes' files say counts. HOLD: the
+                    node is held */
     ps_principal_t *principals; /* owned; of PRINCIPAL one, as it is from now on */
     size_t n_principals;
     ps_node_t node;       /* owned */
@@ -346,6 +349,12 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_setting(const ps_registry_t *self, 
 PSD_MUST_CHECK psd_status_t ps_registry_plan_machine(const ps_registry_t *self, uint32_t version,
                                                      uint64_t unix_ms, ps_command_t *ret_command,
                                                      psd_error_t *err);
+/* An operator's wish about a node as a member of the registry: it is held, or may be one again.
+ * Kind 0: it is so. Errors: PSD_NO_NODE; PSD_UNSUPPORTED the cluster is of a machine version
+ * below 5. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_hold(const ps_registry_t *self, const char *node,
+                                                  bool held, uint64_t unix_ms,
+                                                  ps_command_t *ret_command, psd_error_t *err);
 /* A principal is as given from now on, by its name a new one or one that is known; its id and
  * epoch are the registry's to give. Kind 0 when it is so. Errors: PSD_UNSUPPORTED a member of the
  * registry is of a psd that does not know such commands; PSD_INVALID it cannot be stored, or its

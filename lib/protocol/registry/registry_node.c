@@ -8,6 +8,8 @@
 #include "protocol/registry/registry_journal.h"
 #include "protocol/registry/registry_node.h"
 
+#define HOLD_SINCE 5 /* the machine version that has wishes about members */
+
 psd_status_t ps_registry_change_all(const ps_registry_t *self, const ps_node_t *old,
                                     const ps_node_t *node, ps_change_copy_t *change_one,
                                     ps_command_t *command, psd_error_t *err)
@@ -348,6 +350,7 @@ psd_status_t ps_command_apply_node(ps_registry_t *self, const ps_command_t *comm
     node.last_seen_ms = self->journal->now_ms;
     node.started_ms = self->journal->now_ms;
     node.started_unix_ms = command->unix_ms;
+    node.held = known == NULL ? command->node.held : known->held;
     node.up = true;
     node.suspect = false;
     if (known == NULL) {
@@ -365,6 +368,63 @@ psd_status_t ps_command_apply_node(ps_registry_t *self, const ps_command_t *comm
     self->journal->node_out = *known;
     *known = node; /* ownership moves to the state */
     return ps_command_apply_copies(self, command, err);
+}
+
+/* ---- wishes about it as a member of the registry ---- */
+
+psd_status_t ps_registry_plan_hold(const ps_registry_t *self, const char *name, bool held,
+                                   uint64_t unix_ms, ps_command_t *ret_command, psd_error_t *err)
+{
+    ps_command_t command = ps_registry_command(self, PS_COMMAND_HOLD, unix_ms);
+    const ps_node_t *node = ps_registry_find_node(self, name);
+
+    if (node == NULL) {
+        return psd_error_set(err, PSD_NO_NODE, "node \"%.80s\" does not exist", name);
+    }
+    if (node->held == held) {
+        *ret_command = (ps_command_t){0};
+        return PSD_OK;
+    }
+    if (self->cluster.sm_version < HOLD_SINCE) {
+        return psd_error_set(err, PSD_UNSUPPORTED,
+                             "the registry is of machine version %u and remembers no wishes about "
+                             "its members, as a node that has a part of it runs an older psd",
+                             self->cluster.sm_version);
+    }
+    memcpy(command.name, node->name, sizeof command.name);
+    command.is_set = held;
+    (void)snprintf(command.text, sizeof command.text,
+                   held ? "node %s is kept out of the registry, or without a vote"
+                        : "node %s may vote in the registry again",
+                   name);
+    *ret_command = command;
+    return PSD_OK;
+}
+
+psd_status_t ps_command_check_hold(const ps_registry_t *self, const ps_command_t *command,
+                                   psd_error_t *err)
+{
+    if (self->cluster.sm_version < HOLD_SINCE) {
+        return psd_error_set(err, PSD_DAMAGED, "a wish about a member, and machine version %u",
+                             self->cluster.sm_version);
+    }
+    return ps_registry_check_name(command->name, "node", NULL) == PSD_OK &&
+                   ps_registry_find_node(self, command->name) != NULL
+               ? PSD_OK
+               : psd_error_set(err, PSD_DAMAGED, "a wish about a node that does not exist");
+}
+
+psd_status_t ps_command_apply_hold(ps_registry_t *self, const ps_command_t *command,
+                                   psd_error_t *err)
+{
+    ps_node_t *node = ps_registry_find_node(self, command->name);
+
+    if (!ps_journal_save(self, node, sizeof *node)) {
+        return no_memory(command->name, err);
+    }
+    ps_touch(self, PS_ROW_NODE, node->id);
+    node->held = command->is_set;
+    return PSD_OK;
 }
 
 /* ---- drains, stays, removed ---- */

@@ -26,7 +26,9 @@ static size_t count_up(const ps_control_t *self)
     size_t n = 0;
 
     for (size_t i = 0; i < ps_registry_n_nodes(self->is.registry); i++) {
-        n += is_up(self, ps_registry_node_at(self->is.registry, i)) ? 1 : 0;
+        const ps_node_t *node = ps_registry_node_at(self->is.registry, i);
+
+        n += is_up(self, node) && !node->held ? 1 : 0;
     }
     return n;
 }
@@ -125,18 +127,6 @@ static const char *domain_of(ps_members_view_t *view, size_t i, const ps_node_t 
     return view->domains[i];
 }
 
-bool ps_control_is_held(const ps_control_t *self, const char *node)
-{
-    const ps_tending_t *tending = &self->tending;
-
-    for (size_t i = 0; i < tending->n_held && i < PS_HELD_MAX; i++) {
-        if (strcmp(tending->held[i], node) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* When this leader first saw that member: it may not have been heard yet. */
 static uint64_t seen_since(ps_tending_t *tending, uint64_t id, uint64_t now_ms)
 {
@@ -207,8 +197,7 @@ void ps_control_view_members(ps_control_t *self, ps_members_view_t *ret_view)
     for (size_t i = 0; i < ps_registry_n_nodes(self->is.registry) && n < PS_CANDIDATES_MAX; i++) {
         const ps_node_t *node = ps_registry_node_at(self->is.registry, i);
 
-        if (is_up(self, node) && !ps_control_is_held(self, node->name) &&
-            ps_care_member(&view->care, node->name) == NULL) {
+        if (is_up(self, node) && !node->held && ps_care_member(&view->care, node->name) == NULL) {
             view->nodes[n] =
                 (ps_care_node_t){.node = node->name,
                                  .domain = domain_of(view, PS_QUORUM_MEMBERS_MAX + n, node),
@@ -353,7 +342,9 @@ static psd_status_t add(ps_control_t *self, const ps_members_view_t *view, psd_e
 static void hold(const ps_control_t *self, ps_members_view_t *view)
 {
     for (size_t i = 0; i < view->care.n_members; i++) {
-        if (ps_control_is_held(self, view->members[i].node)) {
+        const ps_node_t *node = ps_registry_node(self->is.registry, view->members[i].node);
+
+        if (node != NULL && node->held) {
             view->members[i].caught_up = false;
         }
     }

@@ -119,23 +119,15 @@ static psd_status_t hand_over(ps_control_t *self, ps_control_request_t *request,
     return pause_for(request, "no other voter takes the lead", err);
 }
 
-static void hold(ps_control_t *self, const char *node)
+/* The next leader knows it, too. */
+static psd_status_t note_wish(ps_control_t *self, const wish_t *wish, psd_error_t *err)
 {
-    ps_tending_t *tending = &self->tending;
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    psd_status_t rc = ps_registry_plan_hold(self->is.registry, wish->node, wish->role != WISH_VOTER,
+                                            ps_unix_ms(), &command, err);
 
-    if (!ps_control_is_held(self, node)) {
-        (void)snprintf(tending->held[tending->n_held++ % PS_HELD_MAX], sizeof tending->held[0],
-                       "%s", node);
-    }
-}
-
-static void let_go(ps_control_t *self, const char *node)
-{
-    for (size_t i = 0; i < PS_HELD_MAX; i++) {
-        if (strcmp(self->tending.held[i], node) == 0) {
-            self->tending.held[i][0] = '\0';
-        }
-    }
+    return rc == PSD_OK && command.kind != 0 ? ps_control_commit(self, &command, PS_LOG_INFO, err)
+                                             : rc;
 }
 
 static bool has_role(const ps_care_member_t *member, const wish_t *wish)
@@ -213,10 +205,9 @@ static psd_status_t fulfil(ps_control_t *self, ps_control_request_t *request, co
     if (rc != PSD_OK || wish->dry_run) {
         return rc == PSD_OK ? answer(request, wish, is_so, err) : rc;
     }
-    if (wish->role == WISH_VOTER) {
-        let_go(self, wish->node);
-    } else {
-        hold(self, wish->node);
+    rc = note_wish(self, wish, err);
+    if (rc != PSD_OK) {
+        return rc;
     }
     if (is_so) {
         return view.view.is_changing ? pause_for(request, "the members do not agree", err)

@@ -79,7 +79,6 @@ typedef struct ps_promised {
 } ps_promised_t;
 
 #define PS_FAILED_MAX 32     /* nodes that were invited in vain, on record */
-#define PS_HELD_MAX 16       /* nodes that were removed or demoted by hand */
 #define PS_CANDIDATES_MAX 64 /* nodes that are looked at for the next member */
 
 /* What a leader remembers about members of the registry; the next leader does not
@@ -96,8 +95,6 @@ typedef struct ps_tending {
     uint64_t asked_ms;                        /* … when it last said so */
     uint64_t failed[PS_FAILED_MAX];           /* incarnations, a ring by n_failed */
     uint64_t n_failed;                        /* invited in vain */
-    char held[PS_HELD_MAX][PS_NAME_MAX + 1];  /* a ring by n_held */
-    size_t n_held;                            /* removed or demoted by pscli */
     char too_old[PS_NAME_MAX + 1];            /* the last node that was refused as a member for
                                                  its build */
     uint64_t known[PS_QUORUM_MEMBERS_MAX];    /* members … */
@@ -302,8 +299,6 @@ typedef struct ps_members_view {
 } ps_members_view_t;
 /* Looks; the result borrows from the registry and itself. There is a replicated registry. */
 void ps_control_view_members(ps_control_t *self, ps_members_view_t *ret_view);
-/* Whether psd leaves that node as pscli made it. */
-bool ps_control_is_held(const ps_control_t *self, const char *node);
 /* Answers to nodes name the members from now on. */
 void ps_control_tell_seats(ps_control_t *self);
 /* control_node.c */

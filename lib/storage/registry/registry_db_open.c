@@ -239,6 +239,8 @@ static const char *const migrations[] = {
     "  PRIMARY KEY (principal_id, place)"
     ") STRICT, WITHOUT ROWID;"
     "PRAGMA user_version = 15",
+    "ALTER TABLE nodes ADD COLUMN held INTEGER NOT NULL DEFAULT 0;"
+    "PRAGMA user_version = 16",
 };
 #define SCHEMA_VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
 

@@ -73,7 +73,7 @@ Test(registry_db, has_the_settings_that_its_promises_need)
     static const struct {
         const char *pragma;
         int value;
-    } cases[] = {{"PRAGMA application_id", 0x70735247}, {"PRAGMA user_version", 15}};
+    } cases[] = {{"PRAGMA application_id", 0x70735247}, {"PRAGMA user_version", 16}};
     sqlite3 *db = NULL;
     sqlite3_stmt *stmt = NULL;
 
@@ -131,6 +131,7 @@ static const char to_version_3[] =
     "ALTER TABLE old RENAME TO partitions;"
     "CREATE INDEX partitions_by_shard ON partitions(node_id, shard);"
     "ALTER TABLE nodes DROP COLUMN state; ALTER TABLE nodes DROP COLUMN weight;"
+    "ALTER TABLE nodes DROP COLUMN held;"
     "DROP TABLE slices_done; DROP TABLE slices_given; DROP TABLE queues;"
     "DROP TABLE rules; DROP TABLE principals;"
     "ALTER TABLE tables DROP COLUMN combine;"
