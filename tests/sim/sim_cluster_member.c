@@ -8,6 +8,7 @@
 
 #define DIR "registry-log"
 #define ELECTION_MS 200
+#define PATIENCE_MS 800
 #define HEARTBEAT_MS 40
 #define MESSAGE_BYTES 4000
 #define SEGMENT_BYTES 4000
@@ -365,6 +366,7 @@ void cluster_member_start(cluster_t *self, uint32_t at)
                                    .seed = cluster_below(self, UINT32_MAX),
                                    .now_ms = member_clock(self, at),
                                    .election_ms = ELECTION_MS,
+                                   .patience_ms = PATIENCE_MS,
                                    .heartbeat_ms = HEARTBEAT_MS,
                                    .message_bytes = MESSAGE_BYTES,
                                    .snapshot = &snapshot};

@@ -214,6 +214,10 @@ psd_status_t ps_quorum_new(const ps_quorum_args_t *args, ps_quorum_t **ret_quoru
     self->message_bytes = args->message_bytes;
     self->now_ms = args->now_ms;
     self->start_ms = args->now_ms;
+    self->patience = (ps_patience_t){
+        .least_ms = args->election_ms,
+        .most_ms = args->patience_ms > args->election_ms ? args->patience_ms : args->election_ms,
+        .since_ms = args->now_ms};
     rc = set_up(self, args, err);
     if (rc == PSD_OK) {
         *ret_quorum = self;
@@ -275,6 +279,11 @@ ps_quorum_state_t ps_quorum_state(const ps_quorum_t *self)
     default:
         return PS_QUORUM_FOLLOWER;
     }
+}
+
+uint32_t ps_quorum_patience_ms(const ps_quorum_t *self)
+{
+    return self->raft.election_timeout;
 }
 
 uint64_t ps_quorum_term(const ps_quorum_t *self)

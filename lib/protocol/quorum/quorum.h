@@ -21,7 +21,8 @@
  *          The cache has all entries since BEGIN; ps_quorum_snapshot_taken
  *          shortens it.
  * Units    ms of a clock that never goes back, the same in all calls; election_ms
- *          is how long a member follows a silent leader at least
+ *          is how long a member follows a silent leader at least. It may be longer
+ *          (patience.h), which no safety and no lease builds on
  * Owner    The caller. ps_quorum_destroy frees it and nulls the pointer.
  * Threads  Confined to one.
  * Errors   Of all events: PSD_NOMEM, after which only ps_quorum_destroy is allowed
@@ -44,7 +45,9 @@ typedef struct ps_quorum_args {
                        * it says */
     uint64_t seed;    /* of the election timer */
     uint64_t now_ms;
-    uint32_t election_ms;  /* 200 */
+    uint32_t election_ms;  /* 200: how long it follows a silent leader at least … */
+    uint32_t patience_ms;  /* … and, where members are heard late, at most; 800. 0: as
+                            * election_ms */
     uint32_t heartbeat_ms; /* 40 */
     size_t message_bytes;  /* of the entries in a message, but one at least */
     /* From disk: the last term and vote that TERM named; 0, 0 at first. */
@@ -208,7 +211,9 @@ typedef struct ps_quorum_peer_info {
 /* false: it is no member, or this one. */
 PSD_MUST_CHECK bool ps_quorum_peer_info(const ps_quorum_t *self, uint64_t member,
                                         ps_quorum_peer_info_t *ret_info);
-/* At the leader: it has all that is committed, and spoke within election_ms. */
+/* How long it follows a silent leader now, at least. */
+uint32_t ps_quorum_patience_ms(const ps_quorum_t *self);
+/* At the leader: it has all that is committed, and spoke within that time. */
 bool ps_quorum_has_caught_up(const ps_quorum_t *self, uint64_t now_ms, uint64_t member);
 /* The greatest time T such that a majority has answered, in this term, something
  * that this leader sent at T or later. Until T + election_ms there is no other

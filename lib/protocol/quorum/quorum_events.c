@@ -24,6 +24,7 @@ psd_status_t ps_quorum_tick(ps_quorum_t *self, uint64_t now_ms, psd_error_t *err
 {
     struct raft_event event = {.type = RAFT_TIMEOUT};
     ps_quorum_members_t members;
+    psd_status_t rc = PSD_OK;
 
     if (!ps_quorum_begin(self, now_ms, 0)) {
         return ps_quorum_out_of_memory(self, err);
@@ -35,7 +36,9 @@ psd_status_t ps_quorum_tick(ps_quorum_t *self, uint64_t now_ms, psd_error_t *err
         self->now_ms >= raft_timeout(&self->raft) && !ps_quorum_begin_term(self)) {
         return ps_quorum_out_of_memory(self, err);
     }
-    return ps_quorum_settle(self, ps_quorum_step(self, &event), err);
+    rc = ps_quorum_settle(self, ps_quorum_step(self, &event), err);
+    ps_quorum_keep_pace(self);
+    return rc;
 }
 
 /* Only who leads may say what comes next. */

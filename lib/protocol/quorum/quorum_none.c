@@ -131,6 +131,12 @@ ps_quorum_state_t ps_quorum_state(const ps_quorum_t *self)
     return PS_QUORUM_FOLLOWER;
 }
 
+uint32_t ps_quorum_patience_ms(const ps_quorum_t *self)
+{
+    (void)self;
+    return 0;
+}
+
 uint64_t ps_quorum_term(const ps_quorum_t *self)
 {
     (void)self;

@@ -14,6 +14,7 @@
 
 #include <raft.h>
 
+#include "protocol/quorum/patience.h"
 #include "protocol/quorum/quorum.h"
 #include "protocol/quorum/quorum_cache.h"
 #include "protocol/quorum/quorum_effects.h"
@@ -33,7 +34,10 @@ struct ps_quorum {
     uint64_t now_ms;
     uint64_t start_ms;
     uint64_t tick_ms;
-    uint64_t led_ms; /* when its leader spoke last */
+    uint64_t led_ms;   /* when its leader spoke last … */
+    uint64_t led_by;   /* … which that was … */
+    uint64_t led_term; /* … in that term */
+    ps_patience_t patience;
     ps_quorum_cache_t cache;
     ps_quorum_peers_t peers;
     ps_quorum_effects_t effects;
@@ -75,6 +79,8 @@ void ps_quorum_raft_entries_free(ps_raft_entries_t *self);
 
 /* ---- quorum_step.c ---- */
 
+/* Waits longer, or shorter, for silent members from now on, as their messages come. */
+void ps_quorum_keep_pace(ps_quorum_t *self);
 /* An event begins, which may add entries. false: no memory. */
 PSD_MUST_CHECK bool ps_quorum_begin(ps_quorum_t *self, uint64_t now_ms, size_t n_entries);
 /* A step of libraft, its effects, and what follows from what it committed. Returns

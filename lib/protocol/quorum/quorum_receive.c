@@ -354,11 +354,27 @@ static psd_status_t check_state(const ps_quorum_t *self, const ps_quorum_message
                : PSD_OK;
 }
 
+/* What comes late of one that lives: of the leader whose last word is remembered, also when
+ * another one leads by now, or, at a leader, of any member. heard_ms: its last message in that
+ * life; 0: none. */
+static void note_gap(ps_quorum_t *self, const ps_quorum_message_t *message, uint64_t heard_ms)
+{
+    bool is_of_leader =
+        leads(message) && message->from == self->led_by && message->term == self->led_term;
+
+    if (is_of_leader) {
+        ps_patience_note(&self->patience, self->now_ms - self->led_ms, self->now_ms);
+    } else if (self->raft.state == RAFT_LEADER && heard_ms != 0) {
+        ps_patience_note(&self->patience, self->now_ms - heard_ms, self->now_ms);
+    }
+}
+
 psd_status_t ps_quorum_receive(ps_quorum_t *self, uint64_t now_ms, ps_bytes_t bytes,
                                psd_error_t *err)
 {
     PSD_AUTO(ps_quorum_message_done) ps_quorum_message_t message = {0};
     ps_quorum_peer_t *peer = NULL;
+    uint64_t heard_ms = 0;
     psd_status_t rc = PSD_OK;
 
     if (!ps_quorum_begin(self, now_ms, 0)) {
@@ -378,9 +394,11 @@ psd_status_t ps_quorum_receive(ps_quorum_t *self, uint64_t now_ms, ps_bytes_t by
     if (peer == NULL || !ps_quorum_cache_reserve(&self->cache, message.n_entries + 1)) {
         return ps_quorum_out_of_memory(self, err);
     }
+    heard_ms = peer->life == message.life ? peer->heard_ms : 0;
     if (!ps_quorum_peer_hear(peer, message.life, message.number, self->now_ms)) {
         return PSD_OK;
     }
+    note_gap(self, &message, heard_ms);
     if (message.to_life == self->life && message.term == self->raft.current_term) {
         ps_quorum_peer_note_echo(peer, message.echo);
     }
@@ -388,6 +406,9 @@ psd_status_t ps_quorum_receive(ps_quorum_t *self, uint64_t now_ms, ps_bytes_t by
     if (leads(&message) && message.term == self->raft.current_term &&
         ps_quorum_leader(self) == message.from) {
         self->led_ms = self->now_ms;
+        self->led_by = message.from;
+        self->led_term = message.term;
     }
+    ps_quorum_keep_pace(self);
     return rc;
 }

@@ -353,6 +353,15 @@ psd_status_t ps_quorum_settle(ps_quorum_t *self, int rv, psd_error_t *err)
 }
 
 /* False: no memory. */
+void ps_quorum_keep_pace(ps_quorum_t *self)
+{
+    uint32_t wanted_ms = ps_patience_ms(&self->patience, self->now_ms);
+
+    if (!self->is_broken && wanted_ms != self->raft.election_timeout) {
+        raft_set_election_timeout(&self->raft, wanted_ms);
+    }
+}
+
 bool ps_quorum_begin(ps_quorum_t *self, uint64_t now_ms, size_t n_entries)
 {
     assert(!self->is_broken);

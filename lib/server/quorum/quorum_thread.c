@@ -14,6 +14,7 @@
 #include "transport/threads/thread.h"
 
 #define ELECTION_MS 200
+#define PATIENCE_MS 800 /* where members hear each other late */
 #define HEARTBEAT_MS 40
 #define ORDER_MS 1000 /* for the thread to come to an order … */
 #define TAKE_MS 5000  /* … to propose: until it has, nothing is in doubt, and the lead is kept */
@@ -55,6 +56,7 @@ static psd_status_t new_quorum(ps_quorum_thread_t *self, const ps_quorum_thread_
                                .cluster = args->cluster,
                                .now_ms = ps_now_ms(),
                                .election_ms = ELECTION_MS,
+                               .patience_ms = PATIENCE_MS,
                                .heartbeat_ms = HEARTBEAT_MS,
                                .message_bytes = MESSAGE_BYTES,
                                .snapshot = args->snapshot};

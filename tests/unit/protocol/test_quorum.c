@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "protocol/quorum/patience.h"
 
 #define N 4 /* members; the fourth joins later */
 #define QUEUE_MAX 4096
@@ -131,6 +132,8 @@ static void pass_until(uint64_t end)
     }
 }
 
+static uint32_t patience_ms; /* of those that are opened */
+
 static void open_peer(size_t i, const ps_quorum_snapshot_t *snapshot)
 {
     static uint64_t life;
@@ -140,6 +143,7 @@ static void open_peer(size_t i, const ps_quorum_snapshot_t *snapshot)
                                    .seed = i,
                                    .now_ms = now,
                                    .election_ms = 200,
+                                   .patience_ms = patience_ms,
                                    .heartbeat_ms = 40,
                                    .message_bytes = 1 << 20,
                                    .term = snapshot == NULL ? 0 : 1,
@@ -250,6 +254,78 @@ static psd_status_t change(size_t lead, ps_quorum_change_t kind, uint64_t id, co
     take_effects(lead);
     flush(lead);
     return rc;
+}
+
+/* Nothing comes from that one, or to it, for a while. */
+static void cut_for(size_t i, uint64_t ms)
+{
+    peers[i].is_cut = true;
+    pass_until(now + ms);
+    peers[i].is_cut = false;
+}
+
+static uint32_t patience_of(size_t i)
+{
+    return ps_quorum_patience_ms(peers[i].quorum);
+}
+
+Test(quorum, members_that_hear_each_other_late_are_patient_for_a_while)
+{
+    size_t lead = N;
+    size_t next = N;
+    uint64_t term = 0;
+
+    close_all();
+    patience_ms = 800;
+    open_three();
+    lead = elect();
+    term = ps_quorum_term(peers[lead].quorum);
+    pass_until(now + 3000);
+    for (size_t i = 0; i < 3; i++) {
+        cr_assert_eq(patience_of(i), 200, "a heartbeat comes every 40 ms");
+    }
+    cut_for(lead, 120);
+    pass_until(now + 100);
+    for (size_t i = 0; i < 3; i++) {
+        cr_assert_geq(patience_of(i), 500, "%u", patience_of(i));
+        cr_assert_leq(patience_of(i), 800, "%u", patience_of(i));
+    }
+    /* For longer than they would have waited: that one still leads. */
+    cut_for(lead, 420);
+    pass_until(now + 100);
+    cr_assert_eq(leader(), lead);
+    cr_assert_eq(ps_quorum_term(peers[lead].quorum), term);
+    cr_assert_eq(patience_of((lead + 1) % 3), 800);
+    pass_until(now + 11000);
+    for (size_t i = 0; i < 3; i++) {
+        cr_assert_eq(patience_of(i), 200, "%u", patience_of(i));
+    }
+    /* One that ends is not late. */
+    ps_quorum_destroy(&peers[lead].quorum);
+    pass_until(now + 1500);
+    next = leader();
+    cr_assert_lt(next, N);
+    cr_assert_eq(patience_of(next), 200);
+    cr_assert_eq(patience_of(3 - lead - next), 200);
+}
+
+Test(quorum, patience_has_its_limits)
+{
+    ps_patience_t patience = {.least_ms = 200, .most_ms = 800, .since_ms = 1000};
+
+    cr_expect_eq(ps_patience_ms(&patience, 1000), 200);
+    ps_patience_note(&patience, 50, 1000);
+    cr_expect_eq(ps_patience_ms(&patience, 1001), 200);
+    ps_patience_note(&patience, 51, 1001);
+    cr_expect_eq(ps_patience_ms(&patience, 1002), 300, "in steps");
+    ps_patience_note(&patience, 3201, 1003);
+    cr_expect_eq(ps_patience_ms(&patience, 1004), 300, "it was away");
+    ps_patience_note(&patience, 3200, 1005);
+    cr_expect_eq(ps_patience_ms(&patience, 1006), 800);
+    cr_expect_eq(ps_patience_ms(&patience, 10999), 800, "not all of two windows");
+    ps_patience_note(&patience, 60, 11000);
+    cr_expect_eq(ps_patience_ms(&patience, 15999), 300);
+    cr_expect_eq(ps_patience_ms(&patience, 99000), 200);
 }
 
 Test(quorum, several_commands_are_one_write_and_one_round)
