@@ -3,6 +3,7 @@
 # The registry where nobody has set anything: one node has it alone, without a log and
 # without a word; two nodes say that it is not replicated; the third makes it so, with what
 # there was, and the first one may be killed then. registry.voters: 1 keeps it alone.
+# With registry.automatic: false pscli adds the second member, and psd none.
 # shellcheck source-path=SCRIPTDIR source=nodes_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/nodes_lib.sh"
 unset PSD_REGISTRY_VOTERS
@@ -56,6 +57,20 @@ expect 0 --timeout 60s table create u --rows 10 --replicas 2
 expect 0 --timeout 60s table list -o name
 out_has '^t$'
 out_has '^u$'
+
+# ---- by hand: of two nodes, and psd adds none by itself ----
+export PSD_REGISTRY_AUTOMATIC=false
+nodes 2 g-
+expect 2 cluster registry remove n1
+expect 0 cluster registry add n1 --dry-run
+has_log g-n0 && fail "a dry run begins a log"
+expect 5 cluster registry add nobody
+expect 0 --timeout 60s cluster registry add n1
+PSCLI_ENDPOINT=$PSCLI_ENDPOINT,$(control g-n1)
+wait_for voters_are 2 || { fail "two nodes do not vote"; "$PSCLI_PROGRAM" cluster registry list; }
+expect 0 --timeout 60s cluster registry remove n1
+wait_for voters_are 1 || fail "the removed node votes"
+unset PSD_REGISTRY_AUTOMATIC
 
 # ---- five are to vote: so many are waited for ----
 export PSD_REGISTRY_VOTERS=5

@@ -104,6 +104,9 @@ static psd_status_t begin(ps_control_t *self, psd_error_t *err)
     if (ps_replica_has_begun(self->is.replica)) { /* without room, say: it is a member already */
         return replicate(self, err);
     }
+    if (ps_now_ms() < self->tending.asked_ms + ASKED_MS && ps_quorum_is_possible()) {
+        return replicate(self, err); /* pscli wants another member */
+    }
     if (self->is.config->registry.voters < 3 || !self->is.config->registry.automatic ||
         count_up(self) < self->is.config->registry.voters) {
         self->tending.enough_ms = 0;

@@ -33,9 +33,14 @@ typedef struct wish {
 
 static const char *const ROLES[] = {"voter", "stand-by", "none"};
 
+static bool is_replicated(const ps_control_t *self)
+{
+    return ps_replica_thread(self->is.replica) != NULL;
+}
+
 static psd_status_t check_replicated(const ps_control_t *self, psd_error_t *err)
 {
-    return ps_replica_thread(self->is.replica) != NULL
+    return is_replicated(self)
                ? PSD_OK
                : psd_error_set(err, PSD_UNSUPPORTED,
                                "the registry is on this node alone; it has members when "
@@ -137,6 +142,29 @@ static bool has_role(const ps_care_member_t *member, const wish_t *wish)
                                              : wish->role == WISH_STANDBY;
 }
 
+/* Whether another member can be had, where this node is the only one so far. */
+static psd_status_t check_first(const ps_control_t *self, const wish_t *wish, psd_error_t *err)
+{
+    const ps_node_t *node = ps_registry_node(self->is.registry, wish->node);
+
+    if (wish->role == WISH_NONE || self->is.config->registry.voters < 3) {
+        return check_replicated(self, err);
+    }
+    if (!ps_quorum_is_possible()) {
+        return psd_error_set(err, PSD_UNSUPPORTED,
+                             "node \"%s\" keeps the registry alone: its psd was built without "
+                             "libraft, and has no members beside it",
+                             self->is.node);
+    }
+    if (wish->role == WISH_STANDBY && strcmp(wish->node, self->is.node) == 0) {
+        return psd_error_set(err, PSD_NODE_HELD, "node \"%s\" has the only vote of the registry",
+                             wish->node);
+    }
+    return ps_overseer_look(self->overseer, node, ps_now_ms()).state == PS_HEALTH_UP
+               ? PSD_OK
+               : psd_error_set(err, PSD_FEW_NODES, "node \"%s\" is silent", wish->node);
+}
+
 static psd_status_t answer(const ps_control_request_t *request, const wish_t *wish, bool is_so,
                            psd_error_t *err)
 {
@@ -216,16 +244,28 @@ static psd_status_t fulfil(ps_control_t *self, ps_control_request_t *request, co
     return approach(self, request, &view, wish, err);
 }
 
+/* The registry is on this node alone, and gets its log and a second member by hand. */
+static psd_status_t begin(ps_control_t *self, ps_control_request_t *request, const wish_t *wish,
+                          psd_error_t *err)
+{
+    bool is_self = strcmp(wish->node, self->is.node) == 0;
+    psd_status_t rc = check_first(self, wish, err);
+
+    if (rc != PSD_OK || wish->dry_run || is_self) {
+        return rc == PSD_OK ? answer(request, wish, is_self, err) : rc;
+    }
+    (void)snprintf(self->tending.asked, sizeof self->tending.asked, "%s", wish->node);
+    self->tending.asked_ms = ps_now_ms();
+    return pause_for(request, "the registry gets no log; the log of this node says why", err);
+}
+
 psd_status_t ps_control_registry_set(ps_control_t *self, ps_control_request_t *request,
                                      psd_error_t *err)
 {
     wish_t wish = {.node = NULL};
     const char *role = NULL;
-    psd_status_t rc = check_replicated(self, err);
+    psd_status_t rc = read_node(self, request->doc, &wish.node, err);
 
-    if (rc == PSD_OK) {
-        rc = read_node(self, request->doc, &wish.node, err);
-    }
     if (rc == PSD_OK) {
         rc = ps_doc_get_text(request->doc, "role", PS_NAME_MAX, &role, err);
     }
@@ -238,9 +278,11 @@ psd_status_t ps_control_registry_set(ps_control_t *self, ps_control_request_t *r
     while (wish.role <= WISH_NONE && strcmp(ROLES[wish.role], role) != 0) {
         wish.role++;
     }
-    return wish.role <= WISH_NONE
-               ? fulfil(self, request, &wish, err)
-               : psd_error_set(err, PSD_PROTO, "role; allowed: voter, stand-by, none");
+    if (wish.role > WISH_NONE) {
+        return psd_error_set(err, PSD_PROTO, "role; allowed: voter, stand-by, none");
+    }
+    return is_replicated(self) ? fulfil(self, request, &wish, err)
+                               : begin(self, request, &wish, err);
 }
 
 /* ---- the lead ---- */
