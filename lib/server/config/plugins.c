@@ -5,55 +5,30 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "transport/sockets/shared_object.h"
 
 #define ENDING ".so"
 
 typedef const psd_updater_t *entry_t(void);
 
-/* Which other user could change it? NULL: none. */
-static const char *unsafe(const struct stat *is)
+static psd_status_t load_object(int dir, const char *file, ps_plugin_t *plugin, psd_error_t *err)
 {
-    if (is->st_uid != 0 && is->st_uid != geteuid()) {
-        return "belongs neither to root nor to the user of psd";
-    }
-    if ((is->st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-        return "can be written by its group or by everybody";
-    }
-    return NULL;
-}
-
-/* Opens the file by its name in the directory that was checked, which no other
- * user can change; the directory's own path may lead elsewhere by now. A
- * descriptor of the file would not do, because the loader takes two objects of
- * one path for the same. */
-static psd_status_t load_object(int dir, ps_plugin_t *plugin, psd_error_t *err)
-{
-    char path[64 + PS_NAME_MAX];
     void *object = NULL;
     void *symbol = NULL;
     entry_t *entry = NULL;
     const psd_updater_t *functions = NULL;
-    psd_status_t rc = PSD_OK;
+    psd_status_t rc = ps_object_load(dir, file, "psd_updater_plugin", &object, &symbol, err);
 
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d/%s" ENDING, dir, plugin->name);
-    object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (object == NULL) {
-        return psd_error_set(err, PSD_FAILED, "%.200s", dlerror());
-    }
-    symbol = dlsym(object, "psd_updater_plugin");
-    if (symbol == NULL) {
-        (void)dlclose(object);
-        return psd_error_set(err, PSD_INVALID, "it exports no psd_updater_plugin");
+    if (rc != PSD_OK) {
+        return rc;
     }
     memcpy(&entry, &symbol, sizeof entry); /* as POSIX requires */
     functions = entry();
@@ -64,29 +39,6 @@ static psd_status_t load_object(int dir, ps_plugin_t *plugin, psd_error_t *err)
     }
     plugin->functions = functions; /* the object stays loaded */
     return PSD_OK;
-}
-
-static psd_status_t check_file(int dir, const char *file, psd_error_t *err)
-{
-    struct stat is;
-    const char *why = NULL;
-    int fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    psd_status_t rc = PSD_OK;
-
-    if (fd < 0) {
-        return psd_error_set(err, PSD_IO, "%s",
-                             errno == ELOOP ? "it is a symbolic link" : strerror(errno));
-    }
-    if (fstat(fd, &is) != 0) {
-        rc = psd_error_set(err, PSD_IO, "%s", strerror(errno));
-    } else if (!S_ISREG(is.st_mode)) {
-        rc = psd_error_set(err, PSD_INVALID, "it is not a file");
-    } else {
-        why = unsafe(&is);
-        rc = why == NULL ? PSD_OK : psd_error_set(err, PSD_DENIED, "it %s", why);
-    }
-    (void)close(fd);
-    return rc;
 }
 
 /* NAME of NAME.so; false: it is something else. */
@@ -122,7 +74,7 @@ static psd_status_t take_file(ps_plugins_t *self, int dir, const char *file, psd
     }
     memcpy(plugin->name, name, sizeof name);
     self->n_plugins++;
-    if (check_file(dir, file, why) == PSD_OK && load_object(dir, plugin, why) == PSD_OK) {
+    if (load_object(dir, file, plugin, why) == PSD_OK) {
         ps_log(PS_LOG_INFO, "plugin_loaded", "plugin=%s", name);
         return PSD_OK;
     }
@@ -158,10 +110,20 @@ static psd_status_t take_files(ps_plugins_t *self, int dir, psd_error_t *err)
     return rc;
 }
 
+static psd_status_t open_dir(const char *dir, int *ret_fd, psd_error_t *err)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
+
+    if (why == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for plug-ins");
+    }
+    return ps_object_dir(dir, ret_fd, why) == PSD_OK ? PSD_OK
+                                                     : bad_dir(dir, psd_error_text(why), err);
+}
+
 psd_status_t ps_plugins_load(const char *dir, ps_plugins_t *ret_plugins, psd_error_t *err)
 {
     PSD_AUTO(ps_plugins_done) ps_plugins_t self = {.dir = dir};
-    struct stat is;
     int fd = -1;
     psd_status_t rc = PSD_OK;
 
@@ -173,12 +135,8 @@ psd_status_t ps_plugins_load(const char *dir, ps_plugins_t *ret_plugins, psd_err
     if (self.plugins == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for plug-ins");
     }
-    fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &is) != 0) {
-        rc = bad_dir(dir, strerror(errno), err);
-    } else if (unsafe(&is) != NULL) {
-        rc = bad_dir(dir, unsafe(&is), err);
-    } else {
+    rc = open_dir(dir, &fd, err);
+    if (rc == PSD_OK) {
         rc = take_files(&self, fd, err);
     }
     if (fd >= 0) {
