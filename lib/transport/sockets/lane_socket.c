@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a socket does with its lanes. */
+/* The carrier lane: what a socket does with its lanes. */
 #include <assert.h>
 #include <limits.h>
 #include <poll.h>
 
-#include "transport/sockets/socket_inner.h"
+#include "transport/sockets/socket_parts.h"
 
 #define ZMQ_AFTER 64                   /* messages of lanes, or looks in vain, before ZeroMQ */
 #define ARENA_UNIT (UINT64_C(1) << 16) /* whole pages on every machine */
 #define CALLER_SHARE 4                 /* part of an arena that callers may take */
 
-psd_status_t ps_socket_bind_lane(ps_socket_t *self, const char *endpoint, psd_error_t *err)
+static psd_status_t bind_lane(ps_socket_t *self, const char *endpoint, psd_error_t *err)
 {
     const ps_lane_options_t *options = &self->lane_options;
     ps_lane_port_args_t args = {.most = options->most == 0 ? PS_LANE_MOST : options->most,
@@ -27,12 +27,13 @@ psd_status_t ps_socket_bind_lane(ps_socket_t *self, const char *endpoint, psd_er
         rc = ps_lane_port_new(&args, &self->lanes, err);
     }
     if (rc == PSD_OK) {
+        ps_socket_use_carrier(self, ps_carrier_lane.slot, &ps_carrier_lane);
         rc = ps_lane_port_bind(self->lanes, path, err);
     }
     return rc == PSD_OK ? ps_socket_keep_endpoint(self, endpoint, err) : rc;
 }
 
-psd_status_t ps_socket_connect_lane(ps_socket_t *self, const char *endpoint, psd_error_t *err)
+static psd_status_t connect_lane(ps_socket_t *self, const char *endpoint, psd_error_t *err)
 {
     uint32_t wait_ms =
         self->lane_options.wait_ms == 0 ? PS_LANE_WAIT_MS : self->lane_options.wait_ms;
@@ -47,11 +48,11 @@ psd_status_t ps_socket_connect_lane(ps_socket_t *self, const char *endpoint, psd
     if (rc == PSD_OK) {
         rc = ps_lane_new(share, fd, false, &self->lane_args, &self->lane, err);
     }
-    return rc;
+    return rc == PSD_OK ? ps_socket_keep_endpoint(self, endpoint, err) : rc;
 }
 
 /* Sends deferred messages until there are none or the time is over. */
-static void linger(ps_lane_t *lane, uint32_t linger_ms)
+static void send_rest(ps_lane_t *lane, uint32_t linger_ms)
 {
     uint64_t now_ms = ps_now_ms();
     uint64_t until_ms = now_ms + linger_ms;
@@ -70,17 +71,17 @@ static void linger(ps_lane_t *lane, uint32_t linger_ms)
     }
 }
 
-void ps_socket_linger_lanes(ps_socket_t *self, uint32_t linger_ms)
+static void linger(ps_socket_t *self, uint32_t linger_ms)
 {
     if (self->lane != NULL) {
-        linger(self->lane, linger_ms);
+        send_rest(self->lane, linger_ms);
     }
     if (self->lanes != NULL) {
         ps_lane_port_flush(self->lanes);
     }
 }
 
-void ps_socket_close_lanes(ps_socket_t *self)
+static void close_lanes(ps_socket_t *self)
 {
     ps_lane_destroy(&self->lane);
     ps_lane_port_close(&self->lanes);
@@ -94,21 +95,18 @@ ps_lane_t *ps_socket_lane_of(ps_socket_t *self, uint64_t conn)
     return self->lanes == NULL ? NULL : ps_lane_port_at(self->lanes, conn);
 }
 
-bool ps_socket_asks_zmq(ps_socket_t *self)
+static psd_status_t send_message(ps_socket_t *self, uint64_t conn, const ps_message_t *message,
+                                 ps_payload_t *payload, bool repeated, psd_error_t *err)
 {
-    if (self->handle == NULL) {
-        return false;
-    }
-    if (self->zmq_is_ready || ++self->n_received >= ZMQ_AFTER || ps_lane_port_n(self->lanes) == 0) {
-        self->n_received = 0;
-        return true;
-    }
-    return false;
+    ps_lane_t *lane = ps_socket_lane_of(self, conn);
+
+    return lane == NULL ? psd_error_set(err, PSD_BUSY, "send: peer is gone")
+                        : ps_lane_send(lane, message, payload, repeated, err);
 }
 
-psd_status_t ps_socket_receive_lane(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn,
-                                    ps_message_t *ret_message, ps_payload_t **ret_payload,
-                                    ps_room_t *ret_room, psd_error_t *err)
+static psd_status_t receive(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn,
+                            ps_message_t *ret_message, ps_payload_t **ret_payload,
+                            ps_room_t *ret_room, psd_error_t *err)
 {
     if (self->lane != NULL) {
         *ret_conn = 0;
@@ -118,13 +116,33 @@ psd_status_t ps_socket_receive_lane(ps_socket_t *self, bool *ret_got, uint64_t *
     if (++self->n_received % ZMQ_AFTER == 0) {
         self->n_received = ZMQ_AFTER;
         ps_lane_port_look(self->lanes);
+        *ret_got = false;
         return PSD_OK;
     }
     return ps_lane_port_receive(self->lanes, ret_got, ret_conn, ret_message, ret_payload, ret_room,
                                 err);
 }
 
-void ps_socket_flush(ps_socket_t *self)
+static psd_status_t send_text(ps_socket_t *self, uint64_t conn, ps_bytes_t text, psd_error_t *err)
+{
+    (void)self;
+    (void)conn;
+    (void)text;
+    return psd_error_set(err, PSD_UNSUPPORTED, "control text over a lane; use tcp or ipc");
+}
+
+static psd_status_t receive_text(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn,
+                                 ps_buffer_t *ret_text, psd_error_t *err)
+{
+    (void)self;
+    (void)ret_conn;
+    (void)ret_text;
+    (void)err;
+    *ret_got = false;
+    return PSD_OK;
+}
+
+static void flush(ps_socket_t *self)
 {
     if (self->lane != NULL) {
         ps_lane_flush(self->lane);
@@ -132,21 +150,116 @@ void ps_socket_flush(ps_socket_t *self)
     if (self->lanes != NULL) {
         ps_lane_port_flush(self->lanes);
     }
-    ps_socket_send_batches(self);
 }
 
-bool ps_socket_next_gone(ps_socket_t *self, uint64_t *ret_conn)
+static bool next_gone(ps_socket_t *self, uint64_t *ret_conn)
 {
-    if (self->is_port) {
-        ps_socket_look_closed(self);
-    }
     return self->lanes != NULL && ps_lane_port_gone(self->lanes, ret_conn);
 }
 
-bool ps_socket_is_lane(const ps_socket_t *self)
+static bool is_gone(ps_socket_t *self)
 {
-    return self->lane != NULL;
+    return self->lane->gone;
 }
+
+static bool is_up(ps_socket_t *self)
+{
+    return !self->lane->gone;
+}
+
+static void forget(ps_socket_t *self, uint64_t conn)
+{
+    ps_lane_t *lane = ps_socket_lane_of(self, conn);
+
+    if (lane != NULL) {
+        ps_assembly_done(&lane->assembly);
+    }
+}
+
+static uint64_t n_refused(const ps_socket_t *self)
+{
+    return self->lanes == NULL ? 0 : ps_lane_port_n_refused(self->lanes);
+}
+
+static size_t n_unfinished(const ps_socket_t *self)
+{
+    return self->lanes == NULL ? 0 : ps_lane_port_n_unfinished(self->lanes);
+}
+
+/* ---- waiting ------------------------------------------------------------- */
+
+static void item(const ps_socket_t *self, ps_poll_item_t *ret_item)
+{
+    *ret_item =
+        (ps_poll_item_t){.fd = self->lane != NULL ? self->lane->fd : ps_lane_port_fd(self->lanes)};
+}
+
+static bool is_ready(const ps_socket_t *self)
+{
+    return self->lane != NULL ? ps_lane_is_ready(self->lane) : ps_lane_port_is_ready(self->lanes);
+}
+
+static bool heard(ps_socket_t *self, const ps_poll_item_t *said)
+{
+    if (said->is_ready && self->lane != NULL) {
+        ps_lane_listen(self->lane);
+    } else if (said->is_ready) {
+        ps_lane_port_look(self->lanes);
+    }
+    return false; /* is_ready looks */
+}
+
+static bool is_open(const ps_socket_t *self)
+{
+    return self->lane != NULL || ps_lane_port_n(self->lanes) > 0;
+}
+
+static bool lie_down(const ps_socket_t *self)
+{
+    return self->lane != NULL ? ps_lane_sleep(self->lane) : ps_lane_port_sleep(self->lanes);
+}
+
+static void get_up(const ps_socket_t *self)
+{
+    if (self->lane != NULL) {
+        ps_lane_wake(self->lane);
+    } else {
+        ps_lane_port_wake(self->lanes);
+    }
+}
+
+static uint32_t work_us(const ps_socket_t *self)
+{
+    return self->lane == NULL ? 0 : ps_lane_work_us(self->lane);
+}
+
+const ps_carrier_t ps_carrier_lane = {
+    .slot = 1,
+    .bind = bind_lane,
+    .connect = connect_lane,
+    .linger = linger,
+    .close = close_lanes,
+    .send = send_message,
+    .receive = receive,
+    .send_text = send_text,
+    .receive_text = receive_text,
+    .flush = flush,
+    .next_gone = next_gone,
+    .is_gone = is_gone,
+    .is_up = is_up,
+    .forget = forget,
+    .n_refused = n_refused,
+    .n_unfinished = n_unfinished,
+    .item = item,
+    .heard = heard,
+    .is_ready = is_ready,
+    .is_open = is_open,
+    .lie_down = lie_down,
+    .get_up = get_up,
+    .work_us = work_us,
+};
+
+/* ---- blocks -------------------------------------------------------------- */
 
 bool ps_socket_take_block(ps_socket_t *self, size_t size, ps_block_t *ret_block)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <zmq.h>
 
-#include "transport/sockets/socket_inner.h"
+#include "transport/sockets/socket_parts.h"
 
 /* An event's number and value; the endpoint follows in a frame of its own. */
 #define EVENT_SIZE 6
@@ -89,20 +89,20 @@ void ps_socket_look_closed(ps_socket_t *self)
             uint64_t gone = ps_port_conns_closed(&self->conns, (int)value);
 
             if (gone != 0) {
-                ps_socket_forget(self, gone);
+                ps_unfinished_forget(self, gone);
             }
         }
     }
 }
 
-bool ps_socket_is_up(ps_socket_t *self)
+bool ps_socket_is_connected(ps_socket_t *self)
 {
     look(self);
     return self->is_up && !self->was_lost;
 }
 
-bool ps_socket_is_gone(ps_socket_t *self)
+bool ps_socket_was_lost(ps_socket_t *self)
 {
     look(self);
-    return self->lane != NULL ? self->lane->gone : self->was_lost;
+    return self->was_lost;
 }

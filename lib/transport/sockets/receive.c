@@ -1,28 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Receiving: frames become a message and a payload that borrows them. */
-#include "transport/sockets/socket.h"
-
-#include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <zmq.h>
 
 #include "base/alloc.h"
-#include "transport/sockets/routing_id.h"
-#include "transport/sockets/socket_inner.h"
+#include "transport/sockets/frames.h"
+#include "transport/sockets/socket_parts.h"
 #include "wire/messages/doc.h"
 
 #define PIECES_AT_ONCE 1024 /* taken in before others have their turn */
 
-/* One message as it came, without the routing id. */
-typedef struct arrival {
-    uint64_t conn;
-    ps_frame_t frames[PS_FRAMES_MAX];
-    size_t n_frames;  /* kept in frames */
-    size_t n_arrived; /* also those that were too many */
-} arrival_t;
-
-static void arrival_done(arrival_t *self)
+void ps_arrival_done(ps_arrival_t *self)
 {
     for (size_t i = 0; i < self->n_frames; i++) {
         (void)zmq_msg_close(&self->frames[i]);
@@ -30,93 +18,9 @@ static void arrival_done(arrival_t *self)
     self->n_frames = 0;
 }
 
-/* The next frame without waiting. *ret_got false: there is none. */
-static psd_status_t next_frame(ps_socket_t *self, ps_frame_t *ret_frame, bool *ret_got,
-                               psd_error_t *err)
-{
-    (void)zmq_msg_init(ret_frame); /* never fails */
-    self->is_dry = false;
-    while (zmq_msg_recv(ret_frame, self->handle, ZMQ_DONTWAIT) < 0) {
-        if (zmq_errno() == EAGAIN) {
-            self->is_dry = true;
-            *ret_got = false;
-            return PSD_OK;
-        }
-        if (zmq_errno() != EINTR) {
-            return ps_zmq_status(err, "receive");
-        }
-    }
-    self->moved_bytes += zmq_msg_size(ret_frame);
-    *ret_got = true;
-    return PSD_OK;
-}
-
-/* Receives the frames after the first; a message always arrives as a whole. */
-static psd_status_t rest_of_frames(ps_socket_t *self, arrival_t *arrival, bool more,
-                                   psd_error_t *err)
-{
-    while (more) {
-        bool fits = arrival->n_frames < PS_FRAMES_MAX;
-        ps_frame_t surplus = {{0}};
-        ps_frame_t *frame = fits ? &arrival->frames[arrival->n_frames] : &surplus;
-        bool got = false;
-        psd_status_t rc = next_frame(self, frame, &got, err);
-
-        if (rc != PSD_OK || !got) {
-            (void)zmq_msg_close(frame);
-            return rc;
-        }
-        more = zmq_msg_more(frame) != 0;
-        arrival->n_arrived++;
-        if (fits) {
-            arrival->n_frames++;
-        } else {
-            (void)zmq_msg_close(frame);
-        }
-    }
-    return PSD_OK;
-}
-
 static ps_bytes_t frame_bytes(ps_frame_t *frame)
 {
     return (ps_bytes_t){.data = zmq_msg_data(frame), .size = zmq_msg_size(frame)};
-}
-
-/* One whole ZeroMQ message of a peer whose name we gave. */
-static psd_status_t next_arrival(ps_socket_t *self, arrival_t *arrival, bool *ret_got,
-                                 psd_error_t *err)
-{
-    for (;;) {
-        ps_frame_t first;
-        bool more = false;
-        bool known = true;
-        psd_status_t rc = next_frame(self, &first, ret_got, err);
-
-        if (rc != PSD_OK || !*ret_got) {
-            (void)zmq_msg_close(&first);
-            return rc;
-        }
-        *arrival = (arrival_t){.conn = 0};
-        more = zmq_msg_more(&first) != 0;
-        if (self->is_port) {
-            known = ps_routing_id_conn(frame_bytes(&first), &arrival->conn);
-            (void)zmq_msg_close(&first);
-        } else {
-            (void)zmq_msg_init(&arrival->frames[0]);
-            (void)zmq_msg_move(&arrival->frames[0], &first);
-            arrival->n_frames = 1;
-            arrival->n_arrived = 1;
-        }
-        rc = rest_of_frames(self, arrival, more, err);
-        if (rc == PSD_OK && known) {
-            return PSD_OK;
-        }
-        arrival_done(arrival);
-        if (rc != PSD_OK) {
-            return rc;
-        }
-        self->n_refused++;
-    }
 }
 
 /* ---- data messages ------------------------------------------------------ */
@@ -139,7 +43,7 @@ static void release_lease(void *owner)
 
 /* Moves the frames of a message in several frames into a payload. A tiny frame
  * holds its bytes itself, so they are looked up again after the move. */
-static ps_payload_t *lease_frames(arrival_t *arrival, bool is_one_part)
+static ps_payload_t *lease_frames(ps_arrival_t *arrival, bool is_one_part)
 {
     lease_t *lease = ps_alloc(1, sizeof *lease);
     ps_bytes_t parts[PS_FRAMES_MAX] = {{NULL, 0}};
@@ -168,7 +72,7 @@ static ps_payload_t *lease_frames(arrival_t *arrival, bool is_one_part)
 /* The payload of a decoded message: NULL when it has no body. A body in the
  * header's frame is copied: it is small, and the frame may be a corner of a
  * large buffer of ZeroMQ that it would keep alive. */
-static psd_status_t take_body(arrival_t *arrival, const ps_message_t *message,
+static psd_status_t take_body(ps_arrival_t *arrival, const ps_message_t *message,
                               const ps_body_t *body, ps_payload_t **ret_payload, psd_error_t *err)
 {
     bool is_one_part = ps_message_is_one_part(message);
@@ -186,7 +90,7 @@ static psd_status_t take_body(arrival_t *arrival, const ps_message_t *message,
     return PSD_OK;
 }
 
-static psd_status_t decode(arrival_t *arrival, ps_message_t *ret_message,
+static psd_status_t decode(ps_arrival_t *arrival, ps_message_t *ret_message,
                            ps_payload_t **ret_payload, psd_error_t *err)
 {
     ps_bytes_t parts[PS_FRAMES_MAX];
@@ -207,26 +111,12 @@ static psd_status_t decode(arrival_t *arrival, ps_message_t *ret_message,
     return take_body(arrival, ret_message, &body, ret_payload, err);
 }
 
-/* What is unfinished of the connection, made when nothing is. */
-static ps_unfinished_t *unfinished_of(ps_socket_t *self, uint64_t conn)
-{
-    ps_unfinished_t *unfinished = ps_map_get(&self->unfinished, conn);
-
-    if (unfinished == NULL) {
-        unfinished = ps_alloc(1, sizeof *unfinished);
-        if (unfinished == NULL || !ps_map_put(&self->unfinished, conn, unfinished)) {
-            ps_free(unfinished);
-            return NULL;
-        }
-    }
-    return unfinished;
-}
-
 /* Whether pieces of it are kept. A watched port keeps those of connections that
- * it has welcomed. */
+ * it has welcomed; a plug-in's peers are of the same job. */
 static bool may_keep(const ps_socket_t *self, uint64_t conn)
 {
-    return !self->is_port || self->monitor == NULL || ps_port_conns_is_welcome(&self->conns, conn);
+    return !self->is_port || self->monitor == NULL || conn >> PS_CONN_BITS != 0 ||
+           ps_port_conns_is_welcome(&self->conns, conn);
 }
 
 /* One connection always has room. */
@@ -241,7 +131,7 @@ static bool has_room(const ps_socket_t *self, uint64_t own_bytes, const ps_paylo
 static psd_status_t keep_piece(ps_socket_t *self, uint64_t conn, ps_message_t *message,
                                ps_payload_t **payload_p, bool *ret_whole, psd_error_t *err)
 {
-    ps_unfinished_t *unfinished = unfinished_of(self, conn);
+    ps_unfinished_t *unfinished = ps_unfinished_of(self, conn);
     uint64_t before = 0;
     psd_status_t rc = PSD_OK;
 
@@ -260,7 +150,7 @@ static psd_status_t keep_piece(ps_socket_t *self, uint64_t conn, ps_message_t *m
                          err);
     self->unfinished_bytes += unfinished->assembly.bytes - before;
     if (unfinished->assembly.n_open == 0) {
-        ps_socket_forget(self, conn);
+        ps_unfinished_forget(self, conn);
     }
     return rc;
 }
@@ -308,7 +198,7 @@ static psd_status_t greet(ps_socket_t *self, uint64_t conn, const ps_message_t *
         return psd_error_set(err, PSD_NOMEM, "no memory for a connection");
     }
     if (gone != 0) {
-        ps_socket_forget(self, gone);
+        ps_unfinished_forget(self, gone);
     }
     return PSD_OK;
 }
@@ -338,20 +228,19 @@ static psd_status_t next_of_batch(ps_socket_t *self, uint64_t *ret_conn, ps_mess
 }
 
 /* The next message, whole or a piece. *ret_got false: there is none. */
-static psd_status_t next_message(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn,
-                                 ps_message_t *ret_message, ps_payload_t **ret_payload,
-                                 psd_error_t *err)
+static psd_status_t next_message(ps_socket_t *self, const ps_carrier_t *carrier, bool *ret_got,
+                                 uint64_t *ret_conn, ps_message_t *ret_message,
+                                 ps_payload_t **ret_payload, psd_error_t *err)
 {
-    PSD_AUTO(arrival_done) arrival_t arrival = {.conn = 0};
+    PSD_AUTO(ps_arrival_done) ps_arrival_t arrival = {.conn = 0};
     psd_status_t rc = PSD_OK;
 
     *ret_got = true;
     if (ps_batches_is_open(&self->batches)) {
         return next_of_batch(self, ret_conn, ret_message, ret_payload, err);
     }
-    rc = next_arrival(self, &arrival, ret_got, err);
+    rc = carrier->take(self, &arrival, ret_got, err);
     if (rc != PSD_OK || !*ret_got) {
-        self->zmq_is_ready = false;
         return rc;
     }
     *ret_conn = arrival.conn;
@@ -363,30 +252,20 @@ static psd_status_t next_message(ps_socket_t *self, bool *ret_got, uint64_t *ret
     return rc != PSD_OK ? rc : greet(self, arrival.conn, ret_message, &arrival.frames[0], err);
 }
 
-psd_status_t ps_socket_receive(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn,
-                               ps_message_t *ret_message, ps_payload_t **ret_payload,
-                               ps_room_t *ret_room, psd_error_t *err)
+psd_status_t ps_frames_receive(ps_socket_t *self, const ps_carrier_t *carrier, bool *ret_got,
+                               uint64_t *ret_conn, ps_message_t *ret_message,
+                               ps_payload_t **ret_payload, psd_error_t *err)
 {
     bool whole = false;
 
     *ret_got = false;
-    *ret_room = (ps_room_t){NULL, 0};
-    ret_message->kind = (ps_kind_t)0;
-    if (ps_socket_has_lanes(self)) {
-        psd_status_t rc = ps_socket_receive_lane(self, ret_got, ret_conn, ret_message, ret_payload,
-                                                 ret_room, err);
-
-        if (rc != PSD_OK || *ret_got || !ps_socket_asks_zmq(self)) {
-            return rc;
-        }
-    }
     for (int i = 0; i < PIECES_AT_ONCE && !whole; i++) {
         PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
         bool got = false;
         psd_status_t rc = PSD_OK;
 
         ret_message->kind = (ps_kind_t)0; /* nor that of the one before */
-        rc = next_message(self, &got, ret_conn, ret_message, &payload, err);
+        rc = next_message(self, carrier, &got, ret_conn, ret_message, &payload, err);
 
         if (rc != PSD_OK || !got) {
             return rc;
@@ -406,19 +285,16 @@ psd_status_t ps_socket_receive(ps_socket_t *self, bool *ret_got, uint64_t *ret_c
 
 /* ---- control text ------------------------------------------------------- */
 
-psd_status_t ps_socket_receive_text(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn,
-                                    ps_buffer_t *ret_text, psd_error_t *err)
+psd_status_t ps_frames_receive_text(ps_socket_t *self, const ps_carrier_t *carrier, bool *ret_got,
+                                    uint64_t *ret_conn, ps_buffer_t *ret_text, psd_error_t *err)
 {
-    PSD_AUTO(arrival_done) arrival_t arrival = {.conn = 0};
+    PSD_AUTO(ps_arrival_done) ps_arrival_t arrival = {.conn = 0};
     ps_bytes_t text = {NULL, 0};
     bool got = false;
     psd_status_t rc = PSD_OK;
 
     *ret_got = false;
-    if (self->handle == NULL) {
-        return PSD_OK; /* a lane brings no text */
-    }
-    rc = next_arrival(self, &arrival, &got, err);
+    rc = carrier->take(self, &arrival, &got, err);
     if (rc != PSD_OK || !got) {
         return rc;
     }

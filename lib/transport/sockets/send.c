@@ -1,33 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sending: small bodies after the header, large ones in frames that are the
  * payload's own memory, larger ones in pieces. */
-#include "transport/sockets/socket.h"
-
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <zmq.h>
 
 #include "base/alloc.h"
 #include "base/handover.h"
-#include "transport/sockets/routing_id.h"
-#include "transport/sockets/socket_inner.h"
+#include "transport/sockets/frames.h"
 #include "wire/messages/doc.h"
 
 /* What a small message adds to a batch at most. */
 #define SMALL_MAX (PS_HEADER_MAX + PS_INLINE_MAX + sizeof(uint32_t))
 
-/* The frames of one ZeroMQ message: all made before the first one goes, so
- * that a message is never left half sent for want of memory. */
-typedef struct parcel {
-    ps_frame_t frames[1 + PS_FRAMES_MAX]; /* routing id, then the message's */
-    size_t n_frames;
-    uint64_t conn;         /* that the routing id is of */
-    ps_transit_t *transit; /* counts lent bytes; NULL: not tracked */
-} parcel_t;
-
-static void parcel_done(parcel_t *self)
+void ps_departure_done(ps_departure_t *self)
 {
     for (size_t i = 0; i < self->n_frames; i++) {
         (void)zmq_msg_close(&self->frames[i]);
@@ -36,7 +23,7 @@ static void parcel_done(parcel_t *self)
 }
 
 /* A frame of fresh memory; NULL: there is none. */
-static uint8_t *add_frame(parcel_t *self, size_t size)
+static uint8_t *add_frame(ps_departure_t *self, size_t size)
 {
     ps_frame_t *frame = &self->frames[self->n_frames];
 
@@ -47,22 +34,7 @@ static uint8_t *add_frame(parcel_t *self, size_t size)
     return zmq_msg_data(frame);
 }
 
-static bool add_routing_id(parcel_t *self, const ps_socket_t *socket, uint64_t conn)
-{
-    uint8_t *id = NULL;
-
-    if (!socket->is_port) {
-        return true;
-    }
-    id = add_frame(self, PS_ROUTING_ID_SIZE);
-    if (id != NULL) {
-        ps_routing_id_of(conn, id);
-        self->conn = conn;
-    }
-    return id != NULL;
-}
-
-/* Runs on ZeroMQ's thread when it is done with a frame. */
+/* Runs on the carrier's thread when it is done with a frame. */
 static void release_payload(void *data, void *hint)
 {
     ps_payload_t *payload = hint;
@@ -104,7 +76,7 @@ static counted_t *count_frame(ps_transit_t *transit, size_t size, ps_payload_t *
 }
 
 /* A frame that is the payload's own memory, held until it was sent. */
-static bool lend_frame(parcel_t *self, ps_bytes_t bytes, ps_payload_t *payload)
+static bool lend_frame(ps_departure_t *self, ps_bytes_t bytes, ps_payload_t *payload)
 {
     ps_frame_t *frame = &self->frames[self->n_frames];
     counted_t *counted = NULL;
@@ -122,7 +94,7 @@ static bool lend_frame(parcel_t *self, ps_bytes_t bytes, ps_payload_t *payload)
     }
     (void)ps_payload_keep(payload);
     ps_handover_give(payload);
-    /* ZeroMQ only reads it; its interface does not know const. */
+    /* It is only read; libzmq's interface does not know const. */
     if (zmq_msg_init_data(frame, (void *)bytes.data, bytes.size,
                           counted != NULL ? release_counted : release_payload, hint) != 0) {
         if (counted != NULL) {
@@ -137,7 +109,7 @@ static bool lend_frame(parcel_t *self, ps_bytes_t bytes, ps_payload_t *payload)
 }
 
 /* The header and, after it in the same frame, room for inline_size bytes. */
-static uint8_t *add_header(parcel_t *self, const ps_message_t *message, size_t inline_size)
+static uint8_t *add_header(ps_departure_t *self, const ps_message_t *message, size_t inline_size)
 {
     uint8_t header[PS_HEADER_MAX];
     size_t size = ps_message_encode(message, header);
@@ -150,43 +122,20 @@ static uint8_t *add_header(parcel_t *self, const ps_message_t *message, size_t i
     return at + size;
 }
 
-/* A HELLO may be read after its connection was closed, which the monitor had
- * said before: what was noted of it goes with the first answer. */
-static void note_gone(ps_socket_t *self, const parcel_t *parcel)
+/* Sends every frame, or (as far as the carrier lets it be known) none. */
+static psd_status_t send_parcel(ps_socket_t *self, ps_departure_t *parcel, psd_error_t *err)
 {
-    if (self->is_port && ps_port_conns_lost(&self->conns, parcel->conn)) {
-        ps_socket_forget(self, parcel->conn);
-    }
+    const ps_carrier_t *carrier = ps_socket_carrier(self, parcel->conn);
+    psd_status_t rc = carrier == NULL ? psd_error_set(err, PSD_BUSY, "send: peer is gone")
+                                      : carrier->put(self, parcel, err);
+
+    ps_departure_done(parcel); /* closing what was sent does nothing */
+    return rc;
 }
 
-/* Sends every frame, or (as far as ZeroMQ lets it be known) none. */
-static psd_status_t send_parcel(ps_socket_t *self, parcel_t *parcel, psd_error_t *err)
+static psd_status_t no_memory(ps_departure_t *parcel, psd_error_t *err)
 {
-    self->is_dry = false; /* a send takes in signs of what came */
-    for (size_t i = 0; i < parcel->n_frames; i++) {
-        int more = i + 1 < parcel->n_frames ? ZMQ_SNDMORE : 0;
-
-        self->moved_bytes += zmq_msg_size(&parcel->frames[i]);
-        while (zmq_msg_send(&parcel->frames[i], self->handle, ZMQ_DONTWAIT | more) < 0) {
-            if (zmq_errno() != EINTR) {
-                bool gone = zmq_errno() == EHOSTUNREACH;
-                psd_status_t rc = ps_zmq_status(err, "send");
-
-                if (gone) {
-                    note_gone(self, parcel);
-                }
-                parcel_done(parcel); /* closing what was sent does nothing */
-                return rc;
-            }
-        }
-    }
-    parcel_done(parcel);
-    return PSD_OK;
-}
-
-static psd_status_t no_memory(parcel_t *parcel, psd_error_t *err)
-{
-    parcel_done(parcel);
+    ps_departure_done(parcel);
     return psd_error_set(err, PSD_NOMEM, "no memory for a message to send");
 }
 
@@ -201,15 +150,12 @@ static uint8_t *append(uint8_t *at, ps_bytes_t bytes)
 /* Sends what was collected for one connection. */
 static psd_status_t send_batch(ps_socket_t *self, ps_outgoing_t *out, psd_error_t *err)
 {
-    parcel_t parcel = {.n_frames = 0};
+    ps_departure_t parcel = {.conn = out->conn};
     ps_bytes_t frame = ps_batch_frame(&out->batch);
     uint32_t n = out->batch.n;
-    uint8_t *at = NULL;
+    uint8_t *at = add_frame(&parcel, frame.size);
     psd_status_t rc = PSD_OK;
 
-    if (add_routing_id(&parcel, self, out->conn)) {
-        at = add_frame(&parcel, frame.size);
-    }
     if (at == NULL) {
         rc = no_memory(&parcel, err);
     } else {
@@ -221,7 +167,7 @@ static psd_status_t send_batch(ps_socket_t *self, ps_outgoing_t *out, psd_error_
     return rc;
 }
 
-void ps_socket_send_batches(ps_socket_t *self)
+void ps_frames_flush(ps_socket_t *self)
 {
     for (size_t i = 0; i < self->batches.n_out; i++) {
         if (self->batches.out[i].batch.n > 0) {
@@ -266,11 +212,11 @@ static psd_status_t send_framed(ps_socket_t *self, uint64_t conn, const ps_messa
                                 ps_payload_t *payload, ps_bytes_t values, ps_transit_t *transit,
                                 psd_error_t *err)
 {
-    parcel_t parcel = {.transit = transit};
+    ps_departure_t parcel = {.conn = conn, .transit = transit};
     bool one_part = ps_message_is_one_part(message);
     bool has_index = payload->index.size > 0 || values.size > 0;
 
-    if (!add_routing_id(&parcel, self, conn) || add_header(&parcel, message, 0) == NULL ||
+    if (add_header(&parcel, message, 0) == NULL ||
         (!one_part && !lend_frame(&parcel, payload->keys, payload)) ||
         (!one_part && has_index && !lend_frame(&parcel, payload->index, payload)) ||
         (values.size > 0 && !lend_frame(&parcel, values, payload))) {
@@ -284,10 +230,9 @@ static psd_status_t send_chunk(ps_socket_t *self, uint64_t conn, const ps_msg_ch
                                psd_error_t *err)
 {
     ps_message_t message = {.kind = PS_KIND_CHUNK, .chunk = *chunk};
-    parcel_t parcel = {.transit = transit};
+    ps_departure_t parcel = {.conn = conn, .transit = transit};
 
-    if (!add_routing_id(&parcel, self, conn) || add_header(&parcel, &message, 0) == NULL ||
-        !lend_frame(&parcel, piece, payload)) {
+    if (add_header(&parcel, &message, 0) == NULL || !lend_frame(&parcel, piece, payload)) {
         return no_memory(&parcel, err);
     }
     return send_parcel(self, &parcel, err);
@@ -340,17 +285,12 @@ static psd_status_t send_values(ps_socket_t *self, uint64_t conn, const ps_messa
     return rc;
 }
 
-psd_status_t ps_socket_send(ps_socket_t *self, uint64_t conn, const ps_message_t *message,
-                            ps_payload_t *payload, psd_error_t *err)
+psd_status_t ps_frames_send(ps_socket_t *self, uint64_t conn, const ps_message_t *message,
+                            ps_payload_t *payload, bool repeated, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
-    if (self->lane != NULL || conn >= PS_LANE_CONN) {
-        ps_lane_t *lane = ps_socket_lane_of(self, conn);
-
-        return lane == NULL ? psd_error_set(err, PSD_BUSY, "send: peer is gone")
-                            : ps_lane_send(lane, message, payload, false, err);
-    }
+    (void)repeated; /* of no meaning where no room is offered */
     if (message->kind == PS_KIND_WELCOME) {
         ps_port_conns_welcome(&self->conns, conn);
     }
@@ -374,28 +314,15 @@ psd_status_t ps_socket_send(ps_socket_t *self, uint64_t conn, const ps_message_t
                                            : send_pieces(self, conn, message, payload, NULL, err);
 }
 
-psd_status_t ps_socket_send_again(ps_socket_t *self, const ps_message_t *message,
-                                  ps_payload_t *payload, psd_error_t *err)
-{
-    return self->lane == NULL ? ps_socket_send(self, 0, message, payload, err)
-                              : ps_lane_send(self->lane, message, payload, true, err);
-}
-
-psd_status_t ps_socket_send_text(ps_socket_t *self, uint64_t conn, ps_bytes_t text,
+psd_status_t ps_frames_send_text(ps_socket_t *self, uint64_t conn, ps_bytes_t text,
                                  psd_error_t *err)
 {
-    parcel_t parcel = {.n_frames = 0};
+    ps_departure_t parcel = {.conn = conn};
     uint8_t *at = NULL;
 
-    if (self->handle == NULL) {
-        return psd_error_set(err, PSD_UNSUPPORTED, "control text over a lane; use tcp or ipc");
-    }
     if (text.size == 0 || text.size > PS_DOC_BYTES_MAX) {
         return psd_error_set(err, PSD_PROTO, "control text is %zu bytes; allowed: 1..%" PRIu32,
                              text.size, PS_DOC_BYTES_MAX);
-    }
-    if (!add_routing_id(&parcel, self, conn)) {
-        return no_memory(&parcel, err);
     }
     at = add_frame(&parcel, text.size);
     if (at == NULL) {

@@ -1,111 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening and closing: a port or a link with every option that matters set in
- * one place. */
+/* Opening and closing a port or a link, and what each of its carriers
+ * (carrier.h) does in its own way. */
 #include "transport/sockets/socket.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <limits.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-#include <zmq.h>
 
 #include "base/alloc.h"
-#include "base/text.h"
+#include "transport/sockets/carrier.h"
+#include "transport/sockets/socket_parts.h"
+#include "transport/sockets/zmq_socket.h"
 #include "transport/threads/fork.h"
-#include "transport/sockets/poll.h"
-#include "transport/sockets/resolve.h"
-#include "transport/sockets/socket_inner.h"
 
-#define IPC_PREFIX "ipc://"
-
-/* A peer whose host is dead or cut off is noticed by its kernel's silence; one
- * whose threads stand still by ZeroMQ's, which sees nothing of a frame before
- * its end, nor what waits in kernels before its PING: over a slow link that may
- * be long. What was lost is sent again by the protocol. */
-#define SILENCE_MS 4000
-#define SILENCE_SHARE 4 /* of a patience: round trips may take seconds */
-#define BEATS 4         /* in a patience, and probes in a silence */
-#define HEARTBEAT_TTL_MORE_MS 2000
-#define MS_IN_S 1000
-#define STALE_MS (2 * PS_PATIENCE_BODIES_MS) /* without a piece */
 #define STALE_LOOK_MS 1000
-#define BACKLOG 4096 /* a whole job may come at once; the system has a limit of its own */
-#define RECONNECT_MS 20
-#define RECONNECT_MAX_MS 1000
 
-typedef struct option {
-    int name;
-    int value;
-} option_t;
-
-static bool is_lane(const char *endpoint)
+static ps_socket_t *new_socket(bool is_port, const ps_socket_args_t *args)
 {
-    return strncmp(endpoint, PS_LANE_PREFIX, strlen(PS_LANE_PREFIX)) == 0;
-}
-
-static bool is_ipc(const char *endpoint)
-{
-    return strncmp(endpoint, IPC_PREFIX, strlen(IPC_PREFIX)) == 0;
-}
-
-static psd_status_t set_options(void *handle, const option_t *options, size_t n, psd_error_t *err)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (zmq_setsockopt(handle, options[i].name, &options[i].value, sizeof options[i].value) !=
-            0) {
-            return ps_zmq_status(err, "set up socket");
-        }
-    }
-    return PSD_OK;
-}
-
-static psd_status_t set_up(ps_socket_t *self, const ps_socket_args_t *args, psd_error_t *err)
-{
-    int64_t frame_bytes = args->frame_bytes > INT64_MAX ? -1 : (int64_t)args->frame_bytes;
-    int patience_ms = args->patience_ms == 0 ? SILENCE_MS : (int)args->patience_ms;
-    int silence_ms = args->patience_ms == 0 ? SILENCE_MS : patience_ms / SILENCE_SHARE;
-    int probe_s = silence_ms < BEATS * MS_IN_S ? 1 : silence_ms / BEATS / MS_IN_S;
-    const option_t common[] = {
-        {ZMQ_SNDHWM, args->high_water},
-        {ZMQ_RCVHWM, args->high_water},
-        {ZMQ_LINGER, args->linger_ms},
-        {ZMQ_HEARTBEAT_IVL, patience_ms / BEATS},
-        {ZMQ_HEARTBEAT_TIMEOUT, patience_ms},
-        {ZMQ_HEARTBEAT_TTL, patience_ms + HEARTBEAT_TTL_MORE_MS},
-        {ZMQ_TCP_KEEPALIVE, 1},
-        {ZMQ_TCP_KEEPALIVE_IDLE, probe_s},
-        {ZMQ_TCP_KEEPALIVE_INTVL, probe_s},
-        {ZMQ_TCP_MAXRT, silence_ms},
-    };
-    const option_t port[] = {{ZMQ_ROUTER_MANDATORY, 1}, {ZMQ_BACKLOG, BACKLOG}};
-    const option_t link[] = {{ZMQ_RECONNECT_IVL, RECONNECT_MS},
-                             {ZMQ_RECONNECT_IVL_MAX, RECONNECT_MAX_MS}};
-    psd_status_t rc = PSD_OK;
-
-    rc = set_options(self->handle, common, sizeof common / sizeof *common, err);
-    if (rc == PSD_OK && self->is_port) {
-        rc = set_options(self->handle, port, 2, err);
-    } else if (rc == PSD_OK) {
-        rc = set_options(self->handle, link, 2, err);
-    }
-    if (rc == PSD_OK &&
-        zmq_setsockopt(self->handle, ZMQ_MAXMSGSIZE, &frame_bytes, sizeof frame_bytes) != 0) {
-        rc = ps_zmq_status(err, "set up socket");
-    }
-    return rc;
-}
-
-static psd_status_t new_socket(bool is_port, bool is_lane, const ps_socket_args_t *args,
-                               ps_socket_t **ret_socket, psd_error_t *err)
-{
-    PSD_AUTO(ps_socket_close) ps_socket_t *self = ps_alloc(1, sizeof *self);
-    psd_status_t rc = PSD_OK;
+    ps_socket_t *self = ps_alloc(1, sizeof *self);
 
     assert(args->high_water > 0 && args->chunk_bytes > 0);
     if (self == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for a socket");
+        return NULL;
     }
     self->is_port = is_port;
     self->n_forks = ps_fork_count();
@@ -117,126 +31,29 @@ static psd_status_t new_socket(bool is_port, bool is_lane, const ps_socket_args_
     self->lane_options = args->lane;
     self->lane_args = (ps_lane_args_t){.high_water = (uint32_t)args->high_water,
                                        .assembly_bytes = args->assembly_bytes};
+    self->plugin.setup = (ps_carrier_setup_t){.high_water = (uint32_t)args->high_water,
+                                              .frame_bytes = args->frame_bytes};
     ps_spin_init(&self->spin, args->lane.spin_us);
-    if (is_lane) {
-        *ret_socket = self;
-        self = NULL;
-        return PSD_OK;
-    }
-    self->context = args->context;
-    if (self->context == NULL) {
-        rc = ps_context_new(1, &self->own_context, err);
-        if (rc != PSD_OK) {
-            return rc;
-        }
-        self->context = self->own_context;
-    }
-    rc = ps_context_open(self->context, is_port ? ZMQ_ROUTER : ZMQ_DEALER, &self->handle, err);
-    if (rc == PSD_OK) {
-        rc = set_up(self, args, err);
-    }
-    if (rc == PSD_OK) {
-        self->fd = ps_poll_fd(self->handle);
-        rc = self->fd < 0 ? ps_zmq_status(err, "set up socket") : PSD_OK;
-    }
-    if (rc == PSD_OK) {
-        *ret_socket = self;
-        self = NULL;
-    }
-    return rc;
+    return self;
 }
 
-/* ZeroMQ cuts a port of more than 16 bits, and connects elsewhere. */
-static bool has_port(const char *endpoint, bool is_port)
+static psd_status_t no_memory(psd_error_t *err)
 {
-    const char *colon = strrchr(endpoint + strlen("tcp://"), ':');
-    uint64_t port = 0;
-
-    if (colon == NULL) {
-        return false;
-    }
-    return (ps_text_u64(colon + 1, &port) && port <= 65535 && (port > 0 || is_port)) ||
-           (is_port && strcmp(colon + 1, "*") == 0);
-}
-
-static psd_status_t check_endpoint(ps_socket_t *self, const char *endpoint, psd_error_t *err)
-{
-    const option_t ipv6 = {ZMQ_IPV6, 1};
-
-    assert(self != NULL);
-    if (!is_ipc(endpoint) &&
-        (strncmp(endpoint, "tcp://", 6) != 0 || !has_port(endpoint, self->is_port))) {
-        return psd_error_set(err, PSD_INVALID,
-                             "endpoint is \"%.300s\"; allowed: "
-                             "tcp://HOST:PORT with a PORT of %s65535, "
-                             "ipc://PATH or lane://PATH",
-                             endpoint, self->is_port ? "* or 0 .. " : "1 .. ");
-    }
-    if (strncmp(endpoint, "tcp://[", 7) == 0) {
-        return set_options(self->handle, &ipv6, 1, err);
-    }
-    return PSD_OK;
-}
-
-/* ZeroMQ would make the file with the umask's mode, and take the place of
- * whatever lies there. */
-static psd_status_t bind_ipc(ps_socket_t *self, const char *endpoint, psd_error_t *err)
-{
-    const char *path = endpoint + strlen(IPC_PREFIX);
-    option_t use = {ZMQ_USE_FD, -1};
-    psd_status_t rc = ps_door_listen(path, SOCK_STREAM, self->peers, &use.value, err);
-
-    if (rc == PSD_OK) {
-        rc = set_options(self->handle, &use, 1, err);
-    }
-    if (rc == PSD_OK && zmq_bind(self->handle, endpoint) != 0) {
-        rc = ps_zmq_status(err, "use its file");
-    }
-    if (rc != PSD_OK && use.value >= 0) {
-        (void)unlink(path);
-        (void)close(use.value);
-    }
-    use.value = -1; /* for those that follow */
-    if (rc == PSD_OK) {
-        rc = set_options(self->handle, &use, 1, err);
-    }
-    return rc == PSD_OK ? ps_socket_keep_endpoint(self, endpoint, err)
-                        : psd_error_wrap(err, rc, "bind \"%.300s\"", endpoint);
-}
-
-/* What a bind or connect failed with: a bad endpoint is the caller's fault. */
-static psd_status_t endpoint_error(const char *doing, const char *endpoint, psd_error_t *err)
-{
-    int code = zmq_errno();
-    bool is_bad = code == EINVAL || code == EPROTONOSUPPORT || code == ENAMETOOLONG;
-
-    return psd_error_set(err, is_bad ? PSD_INVALID : PSD_IO, "%s \"%.300s\": %s", doing, endpoint,
-                         zmq_strerror(code));
-}
-
-psd_status_t ps_socket_keep_endpoint(ps_socket_t *self, const char *endpoint, psd_error_t *err)
-{
-    char *copy = ps_strdup(endpoint);
-
-    if (copy == NULL ||
-        !ps_grow(&self->endpoints, &self->capacity, self->n_endpoints + 1, sizeof copy)) {
-        ps_free(copy);
-        return psd_error_set(err, PSD_NOMEM, "no memory for an endpoint");
-    }
-    self->endpoints[self->n_endpoints++] = copy;
-    return PSD_OK;
+    return psd_error_set(err, PSD_NOMEM, "no memory for a socket");
 }
 
 psd_status_t ps_socket_bind(const char *const *endpoints, size_t n_endpoints,
                             const ps_socket_args_t *args, ps_socket_t **ret_socket,
                             psd_error_t *err)
 {
-    PSD_AUTO(ps_socket_close) ps_socket_t *self = NULL;
-    psd_status_t rc = new_socket(true, false, args, &self, err);
+    PSD_AUTO(ps_socket_close) ps_socket_t *self = new_socket(true, args);
+    psd_status_t rc = PSD_OK;
 
-    if (rc == PSD_OK && args->is_watched) {
-        rc = ps_socket_begin_watch(self, err);
+    if (self == NULL) {
+        return no_memory(err);
     }
+    ps_socket_use_carrier(self, ps_carrier_zmq.slot, &ps_carrier_zmq);
+    rc = ps_zmq_open(self, args, err);
     for (size_t i = 0; rc == PSD_OK && i < n_endpoints; i++) {
         rc = ps_socket_bind_more(self, endpoints[i], err);
     }
@@ -249,33 +66,7 @@ psd_status_t ps_socket_bind(const char *const *endpoints, size_t n_endpoints,
 
 psd_status_t ps_socket_bind_more(ps_socket_t *self, const char *endpoint, psd_error_t *err)
 {
-    char address[PS_RESOLVE_SIZE];
-    char bound[PATH_MAX] = "";
-    size_t size = sizeof bound;
-    psd_status_t rc = PSD_OK;
-
-    if (is_lane(endpoint)) {
-        return ps_socket_bind_lane(self, endpoint, err);
-    }
-    rc = ps_resolve_bind(endpoint, address, err);
-    if (rc == PSD_OK) {
-        rc = check_endpoint(self, address, err);
-    }
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    assert(self != NULL);
-    self->is_dry = false;
-    if (is_ipc(endpoint)) {
-        return bind_ipc(self, endpoint, err);
-    }
-    if (zmq_bind(self->handle, address) != 0) {
-        return endpoint_error("bind", endpoint, err);
-    }
-    if (zmq_getsockopt(self->handle, ZMQ_LAST_ENDPOINT, bound, &size) != 0) {
-        return endpoint_error("ask what was bound for", endpoint, err);
-    }
-    return ps_socket_keep_endpoint(self, bound, err);
+    return ps_carrier_of(endpoint)->bind(self, endpoint, err);
 }
 
 const char *ps_socket_endpoint(const ps_socket_t *self, size_t i)
@@ -287,53 +78,25 @@ const char *ps_socket_endpoint(const ps_socket_t *self, size_t i)
 psd_status_t ps_socket_connect(const char *endpoint, const ps_socket_args_t *args,
                                ps_socket_t **ret_socket, psd_error_t *err)
 {
-    PSD_AUTO(ps_socket_close) ps_socket_t *self = NULL;
-    psd_status_t rc = new_socket(false, is_lane(endpoint), args, &self, err);
+    PSD_AUTO(ps_socket_close) ps_socket_t *self = new_socket(false, args);
+    const ps_carrier_t *carrier = ps_carrier_of(endpoint);
+    psd_status_t rc = PSD_OK;
 
-    if (rc == PSD_OK && is_lane(endpoint)) {
-        rc = ps_socket_connect_lane(self, endpoint, err);
-    } else if (rc == PSD_OK) {
-        rc = check_endpoint(self, endpoint, err);
-        if (rc == PSD_OK && args->is_watched) {
-            rc = ps_socket_begin_watch(self, err);
-        }
-        if (rc == PSD_OK && zmq_connect(self->handle, endpoint) != 0) {
-            rc = endpoint_error("connect", endpoint, err);
-        }
+    if (self == NULL) {
+        return no_memory(err);
+    }
+    ps_socket_use_carrier(self, 0, carrier);
+    if (carrier == &ps_carrier_zmq) {
+        rc = ps_zmq_open(self, args, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_socket_keep_endpoint(self, endpoint, err);
+        rc = carrier->connect(self, endpoint, err);
     }
     if (rc == PSD_OK) {
         *ret_socket = self;
         self = NULL;
     }
     return rc;
-}
-
-static void drop_unfinished(ps_socket_t *self)
-{
-    size_t at = 0;
-    uint64_t conn = 0;
-    void *value = NULL;
-
-    while (ps_map_next(&self->unfinished, &at, &conn, &value)) {
-        ps_unfinished_t *unfinished = value;
-
-        ps_assembly_done(&unfinished->assembly);
-        ps_free(unfinished);
-    }
-    ps_map_done(&self->unfinished);
-}
-
-/* Those that the port has made; lanes remove their own. */
-static void remove_files(const ps_socket_t *self)
-{
-    for (size_t i = 0; self->is_port && i < self->n_endpoints; i++) {
-        if (is_ipc(self->endpoints[i])) {
-            (void)unlink(self->endpoints[i] + strlen(IPC_PREFIX));
-        }
-    }
 }
 
 void ps_socket_close(ps_socket_t **self_p)
@@ -344,20 +107,19 @@ void ps_socket_close(ps_socket_t **self_p)
         return;
     }
     *self_p = NULL;
-    if (!ps_fork_is_since(self->n_forks)) {
-        ps_socket_linger_lanes(self, self->linger_ms);
-        ps_socket_send_batches(self);
+    for (size_t i = self->n_carriers; i-- > 0 && !ps_fork_is_since(self->n_forks);) {
+        if (self->carriers[i] != NULL) {
+            self->carriers[i]->linger(self, self->linger_ms);
+        }
     }
-    ps_socket_close_lanes(self);
+    for (size_t i = self->n_carriers; i-- > 0;) {
+        if (self->carriers[i] != NULL) {
+            self->carriers[i]->close(self);
+        }
+    }
     ps_batches_done(&self->batches);
-    drop_unfinished(self);
+    ps_unfinished_done(self);
     ps_port_conns_done(&self->conns);
-    ps_socket_end_watch(self);
-    remove_files(self);
-    if (self->handle != NULL) {
-        ps_context_close(self->context, self->handle);
-    }
-    ps_context_destroy(&self->own_context);
     for (size_t i = 0; i < self->n_endpoints; i++) {
         ps_free(self->endpoints[i]);
     }
@@ -367,13 +129,9 @@ void ps_socket_close(ps_socket_t **self_p)
 
 void ps_socket_drop(ps_socket_t **self_p)
 {
-    const option_t at_once = {ZMQ_LINGER, 0};
-
     if (*self_p != NULL) {
         (*self_p)->linger_ms = 0;
-    }
-    if (*self_p != NULL && (*self_p)->handle != NULL && !ps_fork_is_since((*self_p)->n_forks)) {
-        (void)set_options((*self_p)->handle, &at_once, 1, NULL);
+        ps_zmq_drop(*self_p);
     }
     ps_socket_close(self_p);
 }
@@ -386,7 +144,12 @@ void *ps_socket_handle(ps_socket_t *self)
 
 uint64_t ps_socket_n_refused(const ps_socket_t *self)
 {
-    return self->n_refused + (self->lanes == NULL ? 0 : ps_lane_port_n_refused(self->lanes));
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < self->n_carriers; i++) {
+        n += self->carriers[i] == NULL ? 0 : self->carriers[i]->n_refused(self);
+    }
+    return n;
 }
 
 uint32_t ps_socket_n_collected(const ps_socket_t *self)
@@ -406,8 +169,12 @@ uint64_t ps_socket_n_lost(const ps_socket_t *self)
 
 size_t ps_socket_n_unfinished(const ps_socket_t *self)
 {
-    return self->unfinished.count +
-           (self->lanes == NULL ? 0 : ps_lane_port_n_unfinished(self->lanes));
+    size_t n = 0;
+
+    for (size_t i = 0; i < self->n_carriers; i++) {
+        n += self->carriers[i] == NULL ? 0 : self->carriers[i]->n_unfinished(self);
+    }
+    return n;
 }
 
 uint64_t ps_socket_unfinished_bytes(const ps_socket_t *self)
@@ -441,33 +208,11 @@ void ps_socket_set_chunk(ps_socket_t *self, uint32_t chunk_bytes)
 
 void ps_socket_forget(ps_socket_t *self, uint64_t conn)
 {
-    ps_unfinished_t *unfinished = ps_map_remove(&self->unfinished, conn);
-    ps_lane_t *lane = ps_socket_lane_of(self, conn);
+    const ps_carrier_t *carrier = ps_socket_carrier(self, conn);
 
-    if (lane != NULL) {
-        ps_assembly_done(&lane->assembly);
+    if (carrier != NULL) {
+        carrier->forget(self, conn);
     }
-    if (unfinished != NULL) {
-        self->unfinished_bytes -= unfinished->assembly.bytes;
-        ps_assembly_done(&unfinished->assembly);
-        ps_free(unfinished);
-    }
-}
-
-/* The next connection that has stopped in the middle of a message. */
-static bool next_stale(const ps_socket_t *self, uint64_t now_ms, uint64_t *ret_conn)
-{
-    size_t at = 0;
-    void *value = NULL;
-
-    while (ps_map_next(&self->unfinished, &at, ret_conn, &value)) {
-        const ps_unfinished_t *unfinished = value;
-
-        if (now_ms >= unfinished->last_ms + STALE_MS) {
-            return true;
-        }
-    }
-    return false;
 }
 
 void ps_socket_drop_stale(ps_socket_t *self, uint64_t now_ms)
@@ -478,7 +223,116 @@ void ps_socket_drop_stale(ps_socket_t *self, uint64_t now_ms)
         return;
     }
     self->stale_due_ms = now_ms + STALE_LOOK_MS;
-    while (next_stale(self, now_ms, &conn)) {
-        ps_socket_forget(self, conn);
+    while (ps_unfinished_next_stale(self, now_ms, &conn)) {
+        ps_unfinished_forget(self, conn);
     }
+}
+
+/* ---- messages: each carrier has its own way ------------------------------ */
+
+psd_status_t ps_socket_send(ps_socket_t *self, uint64_t conn, const ps_message_t *message,
+                            ps_payload_t *payload, psd_error_t *err)
+{
+    const ps_carrier_t *carrier = ps_socket_carrier(self, conn);
+
+    return carrier == NULL ? psd_error_set(err, PSD_BUSY, "send: peer is gone")
+                           : carrier->send(self, conn, message, payload, false, err);
+}
+
+psd_status_t ps_socket_send_again(ps_socket_t *self, const ps_message_t *message,
+                                  ps_payload_t *payload, psd_error_t *err)
+{
+    return self->carriers[0]->send(self, 0, message, payload, true, err);
+}
+
+/* Those of shared memory first: a look at them is free. */
+static psd_status_t receive_any(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn,
+                                ps_message_t *ret_message, ps_payload_t **ret_payload,
+                                ps_room_t *ret_room, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    for (size_t i = self->n_carriers; rc == PSD_OK && !*ret_got && i-- > 0;) {
+        if (self->carriers[i] != NULL) {
+            rc = self->carriers[i]->receive(self, ret_got, ret_conn, ret_message, ret_payload,
+                                            ret_room, err);
+        }
+    }
+    return rc;
+}
+
+psd_status_t ps_socket_receive(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn,
+                               ps_message_t *ret_message, ps_payload_t **ret_payload,
+                               ps_room_t *ret_room, psd_error_t *err)
+{
+    *ret_got = false;
+    *ret_room = (ps_room_t){NULL, 0};
+    ret_message->kind = (ps_kind_t)0;
+    return self->n_carriers == 1 /* every link */
+               ? self->carriers[0]->receive(self, ret_got, ret_conn, ret_message, ret_payload,
+                                            ret_room, err)
+               : receive_any(self, ret_got, ret_conn, ret_message, ret_payload, ret_room, err);
+}
+
+psd_status_t ps_socket_send_text(ps_socket_t *self, uint64_t conn, ps_bytes_t text,
+                                 psd_error_t *err)
+{
+    const ps_carrier_t *carrier = ps_socket_carrier(self, conn);
+
+    return carrier == NULL ? psd_error_set(err, PSD_BUSY, "send: peer is gone")
+                           : carrier->send_text(self, conn, text, err);
+}
+
+psd_status_t ps_socket_receive_text(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn,
+                                    ps_buffer_t *ret_text, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    *ret_got = false;
+    for (size_t i = self->n_carriers; rc == PSD_OK && !*ret_got && i-- > 0;) {
+        if (self->carriers[i] != NULL) {
+            rc = self->carriers[i]->receive_text(self, ret_got, ret_conn, ret_text, err);
+        }
+    }
+    return rc;
+}
+
+void ps_socket_flush(ps_socket_t *self)
+{
+    if (self->n_carriers == 1) { /* every link */
+        self->carriers[0]->flush(self);
+        return;
+    }
+    for (size_t i = self->n_carriers; i-- > 0;) {
+        if (self->carriers[i] != NULL) {
+            self->carriers[i]->flush(self);
+        }
+    }
+}
+
+/* ---- connections --------------------------------------------------------- */
+
+bool ps_socket_next_gone(ps_socket_t *self, uint64_t *ret_conn)
+{
+    for (size_t i = 0; i < self->n_carriers; i++) {
+        if (self->carriers[i] != NULL && self->carriers[i]->next_gone(self, ret_conn)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool ps_socket_is_gone(ps_socket_t *self)
+{
+    return self->carriers[0]->is_gone(self);
+}
+
+bool ps_socket_is_up(ps_socket_t *self)
+{
+    return self->carriers[0]->is_up(self);
+}
+
+bool ps_socket_is_lane(const ps_socket_t *self)
+{
+    return self->carriers[0] == &ps_carrier_lane;
 }

@@ -2,13 +2,13 @@
 /*
  * Room lib/transport/sockets: messages over tcp, ipc and lanes
  *
- * It is       Ports and links over ZeroMQ or a lane, with one interface; waiting
- *             for several of them; why an endpoint does not answer.
+ * It is       Ports and links over any carrier, with one interface; waiting for
+ *             several of them; why an endpoint does not answer.
  * It uses     lane, threads, lib/protocol/session/assembly.h, lib/wire,
  *             lib/base; czmq and zmq.
  * It ignores  What a message means, sessions, retries.
- * Start at    socket.h, then send.c, receive.c and wait.c. A transport to come
- *             is one more room beside lane, and socket.c opens it.
+ * Start at    socket.h, carrier.h (the table: ZeroMQ, lane, plug-ins), send.c,
+ *             receive.c and wait.c. A transport to come is a plug-in.
  */
 /*
  * ps_socket - sockets for messages and payloads
@@ -22,7 +22,7 @@
  *          text.
  * Shape    conn: names a port's peer; 0 on a link. A peer that chose its own
  *          routing id is dropped and counted. ZeroMQ's conns are below 2^40,
- *          lanes' above.
+ *          lanes' above, plug-ins' above 2^41.
  * Owner    The caller; ps_socket_close sends what is queued for linger_ms.
  * Threads  Confined to one thread. Payloads that were sent are released on
  *          ZeroMQ's threads; payloads from a lane on the socket's.

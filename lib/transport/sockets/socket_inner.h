@@ -8,6 +8,8 @@
 #include "base/map.h"
 #include "transport/lane/lane_port.h"
 #include "transport/sockets/batches.h"
+#include "transport/sockets/carrier.h"
+#include "transport/sockets/carrier_plugin.h"
 #include "transport/sockets/port_conns.h"
 #include "transport/sockets/socket.h"
 #include "transport/threads/spin.h"
@@ -21,26 +23,37 @@ typedef struct ps_unfinished {
     uint64_t last_ms; /* when the last piece came */
 } ps_unfinished_t;
 
+/* The part of a socket that a plug-in carries. */
+typedef struct ps_plugin_end {
+    ps_carrier_setup_t setup;
+    const ps_carrier_plugin_t *functions;
+    void *end;           /* owned; NULL: there is none */
+    uint32_t n_received; /* since others had their turn */
+} ps_plugin_end_t;
+
 struct ps_socket {
-    void *handle;              /* of ZeroMQ; owned */
-    int fd;                    /* the handle's, for sleeping (poll.h) */
-    bool is_dry;               /* a receive found nothing; not used since */
-    bool is_lent;              /* others use the handle: dry is never known */
-    ps_context_t *context;     /* borrowed, or own_context */
-    ps_context_t *own_context; /* NULL when the context is shared */
-    bool is_port;              /* ROUTER; else DEALER */
-    ps_door_peers_t peers;     /* that a port lets in */
-    unsigned n_forks;          /* before it was made */
-    uint32_t chunk_bytes;      /* of the pieces sent */
-    uint64_t assembly_bytes;   /* limit for each connection */
-    uint64_t n_refused;        /* messages of peers with an id of their own */
-    ps_map_t unfinished;       /* conn -> ps_unfinished_t *, owned; only those
-                                  that hold something */
-    uint64_t unfinished_bytes; /* of these messages … */
-    uint64_t unfinished_max;   /* … at most, but that one is always taken */
-    uint64_t stale_due_ms;     /* when to look for those that have stopped */
-    ps_port_conns_t conns;     /* of a port, over ZeroMQ */
-    char **endpoints;          /* owned, as bound or connected */
+    const ps_carrier_t *carriers[PS_CARRIER_SLOTS]; /* by slot; some may be NULL */
+    size_t n_carriers;                              /* slots up to the last one used */
+    bool looks_for_free;                            /* one of them can */
+    void *handle;                                   /* of ZeroMQ; owned */
+    int fd;                                         /* the handle's, for sleeping (poll.h) */
+    bool is_dry;                                    /* a receive found nothing; not used since */
+    bool is_lent;                                   /* others use the handle: dry is never known */
+    ps_context_t *context;                          /* borrowed, or own_context */
+    ps_context_t *own_context;                      /* NULL when the context is shared */
+    bool is_port;                                   /* ROUTER; else DEALER */
+    ps_door_peers_t peers;                          /* that a port lets in */
+    unsigned n_forks;                               /* before it was made */
+    uint32_t chunk_bytes;                           /* of the pieces sent */
+    uint64_t assembly_bytes;                        /* limit for each connection */
+    uint64_t n_refused;                             /* messages of peers with an id of their own */
+    ps_map_t unfinished;                            /* conn -> ps_unfinished_t *, owned; only those
+                                                       that hold something */
+    uint64_t unfinished_bytes;                      /* of these messages … */
+    uint64_t unfinished_max;                        /* … at most, but that one is always taken */
+    uint64_t stale_due_ms;                          /* when to look for those that have stopped */
+    ps_port_conns_t conns;                          /* of a port, over ZeroMQ */
+    char **endpoints;                               /* owned, as bound or connected */
     size_t n_endpoints;
     size_t capacity;      /* of endpoints */
     ps_batches_t batches; /* of ZeroMQ's connections */
@@ -52,14 +65,15 @@ struct ps_socket {
     ps_lane_args_t lane_args;
     ps_lane_t *lane;       /* a link's; owned; handle is NULL then */
     ps_lane_port_t *lanes; /* a port's; owned; NULL: none are offered */
-    ps_spin_t spin;        /* of waits of which it is the first that may spin */
-    uint64_t moved_bytes;  /* over ZeroMQ, both ways, since the last wait */
-    uint32_t linger_ms;    /* of a lane */
-    uint32_t n_waits;      /* since ZeroMQ was last asked */
-    uint32_t n_received;   /* over lanes, since ZeroMQ was last asked */
-    bool zmq_is_ready;     /* as far as is known; lanes only */
-    bool has_wake;         /* wake_fd ends waits */
-    int wake_fd;           /* borrowed */
+    ps_plugin_end_t plugin;
+    ps_spin_t spin;       /* of waits of which it is the first that may spin */
+    uint64_t moved_bytes; /* over ZeroMQ, both ways, since the last wait */
+    uint32_t linger_ms;   /* of a lane */
+    uint32_t n_waits;     /* since ZeroMQ was last asked */
+    uint32_t n_received;  /* over lanes, since ZeroMQ was last asked */
+    bool zmq_is_ready;    /* as far as is known; lanes only */
+    bool has_wake;        /* wake_fd ends waits */
+    int wake_fd;          /* borrowed */
 };
 
 /* ---- link_watch.c ---- */
@@ -71,37 +85,31 @@ void ps_socket_end_watch(ps_socket_t *self);
 /* A port: what its monitor has said of connections that are closed. */
 void ps_socket_look_closed(ps_socket_t *self);
 
-/* send.c: what was collected goes; what cannot is counted. */
-void ps_socket_send_batches(ps_socket_t *self);
+/* A watched link: it is connected, and has not lost its first connection. */
+bool ps_socket_is_connected(ps_socket_t *self);
+/* It has lost it. */
+bool ps_socket_was_lost(ps_socket_t *self);
 
-/* ---- lane_socket.c: the parts of a socket that are lanes ---- */
+/* ---- lane_socket.c ---- */
 
-/* Binds "lane://PATH" as one more endpoint. */
-PSD_MUST_CHECK psd_status_t ps_socket_bind_lane(ps_socket_t *self, const char *endpoint,
-                                                psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_socket_connect_lane(ps_socket_t *self, const char *endpoint,
-                                                   psd_error_t *err);
-/* Sends deferred messages, for linger_ms at most. */
-void ps_socket_linger_lanes(ps_socket_t *self, uint32_t linger_ms);
-/* Ends them. */
-void ps_socket_close_lanes(ps_socket_t *self);
 /* The lane of conn; NULL: the peer is gone. */
 ps_lane_t *ps_socket_lane_of(ps_socket_t *self, uint64_t conn);
-/* True when ZeroMQ is to be asked for a message too. */
-bool ps_socket_asks_zmq(ps_socket_t *self);
-/* A message from one of the lanes; as ps_socket_receive. */
-PSD_MUST_CHECK psd_status_t ps_socket_receive_lane(ps_socket_t *self, bool *ret_got,
-                                                   uint64_t *ret_conn, ps_message_t *ret_message,
-                                                   ps_payload_t **ret_payload, ps_room_t *ret_room,
-                                                   psd_error_t *err);
-static inline bool ps_socket_has_lanes(const ps_socket_t *self)
+
+static inline void ps_socket_use_carrier(ps_socket_t *self, size_t slot,
+                                         const ps_carrier_t *carrier)
 {
-    return self->lane != NULL || self->lanes != NULL;
+    self->carriers[slot] = carrier;
+    self->n_carriers = slot < self->n_carriers ? self->n_carriers : slot + 1;
+    self->looks_for_free = self->looks_for_free || carrier->is_ready != NULL;
 }
 
-/* Keeps a copy of endpoint as the next one. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_socket_keep_endpoint(ps_socket_t *self, const char *endpoint,
-                                                    psd_error_t *err);
+/* The carrier of conn; NULL: there is none, so its peer is gone. */
+static inline const ps_carrier_t *ps_socket_carrier(const ps_socket_t *self, uint64_t conn)
+{
+    uint64_t slot = conn >> PS_CONN_BITS;
+
+    return slot < PS_CARRIER_SLOTS ? self->carriers[slot] : NULL;
+}
 
 /* True in a child that was forked since it was made. */
 bool ps_context_is_forked(const ps_context_t *self);

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting for one of several sockets. A look at a lane is free; a look at
- * ZeroMQ costs a system call. A wait that finds something in a lane asks ZeroMQ
- * only now and then. One that finds nothing spins for a while (spin.h) and then
- * sleeps on everything.
+ * Waiting for one of several sockets. A look at shared memory (a lane, most
+ * plug-ins) is free; a look at ZeroMQ costs a system call. A wait that finds
+ * something in shared memory asks ZeroMQ only now and then. One that finds
+ * nothing spins for a while (spin.h) and then sleeps on everything.
  */
-#include "transport/sockets/socket.h"
-
 #include <limits.h>
-#include <zmq.h>
 
 #include "base/alloc.h"
 #include "transport/sockets/poll.h"
 #include "transport/sockets/socket_inner.h"
 
-#define FEW 64                 /* items that need no heap */
+#define FEW 88                 /* items that need no heap */
 #define ASK_EVERY 16           /* waits that found something in a lane */
 #define BULK_BYTES (128 << 10) /* keep ZeroMQ's threads busy for a while */
 
@@ -26,23 +23,19 @@ typedef struct waiter {
     bool *ready; /* of the sockets */
     bool beside_ready;
     bool beside_is_dry;
-    bool is_woken;      /* by a socket's wake_fd */
-    ps_socket_t *first; /* that may spin, else of all */
+    bool is_woken;       /* by a socket's wake_fd */
+    bool looks_for_free; /* at a carrier of them */
+    ps_socket_t *first;  /* that may spin, else of all */
     ps_poll_item_t *items;
     struct pollfd *fds; /* as many */
     size_t n_items;
     uint64_t moved_bytes; /* over ZeroMQ, since the last wait */
 } waiter_t;
 
-/* Three for each socket: ZeroMQ's, the lanes', and what wakes it. */
+/* For each socket one of each carrier, and what wakes it. */
 static size_t most_items(const waiter_t *self)
 {
-    return 3 * self->n_sockets + 1;
-}
-
-static void add_item(waiter_t *self, void *socket, int fd, bool is_dry)
-{
-    self->items[self->n_items++] = (ps_poll_item_t){.socket = socket, .fd = fd, .is_dry = is_dry};
+    return (PS_CARRIER_SLOTS + 1) * self->n_sockets + 1;
 }
 
 static void fill_items(waiter_t *self)
@@ -51,36 +44,47 @@ static void fill_items(waiter_t *self)
     for (size_t i = 0; i < self->n_sockets; i++) {
         const ps_socket_t *socket = self->sockets[i];
 
-        if (socket->handle != NULL) {
-            add_item(self, socket->handle, socket->fd, socket->is_dry && !socket->is_lent);
-        }
-        if (ps_socket_has_lanes(socket)) {
-            add_item(self, NULL,
-                     socket->lane != NULL ? socket->lane->fd : ps_lane_port_fd(socket->lanes),
-                     false);
+        for (size_t k = 0; k < socket->n_carriers; k++) {
+            if (socket->carriers[k] != NULL) {
+                socket->carriers[k]->item(socket, &self->items[self->n_items++]);
+            }
         }
         if (socket->has_wake) {
-            add_item(self, NULL, socket->wake_fd, false);
+            self->items[self->n_items++] = (ps_poll_item_t){.fd = socket->wake_fd};
         }
     }
     if (self->beside != NULL) { /* used by others between two waits */
-        add_item(self, self->beside, self->beside_fd, self->beside_is_dry);
+        self->items[self->n_items++] = (ps_poll_item_t){
+            .socket = self->beside, .fd = self->beside_fd, .is_dry = self->beside_is_dry};
     }
 }
 
-static bool lane_is_ready(const ps_socket_t *socket)
+/* The next carrier of the sockets that is looked at for free, from *i, *k on.
+ * NULL: there is none. Without lanes and plug-ins it is found out at once. */
+static const ps_carrier_t *next_free(const waiter_t *self, size_t *i, size_t *k)
 {
-    return (socket->lane != NULL && ps_lane_is_ready(socket->lane)) ||
-           (socket->lanes != NULL && ps_lane_port_is_ready(socket->lanes));
+    for (; self->looks_for_free && *i < self->n_sockets; (*i)++, *k = 0) {
+        const ps_socket_t *socket = self->sockets[*i];
+
+        while (*k < socket->n_carriers) {
+            const ps_carrier_t *carrier = socket->carriers[(*k)++];
+
+            if (carrier != NULL && carrier->is_ready != NULL) {
+                return carrier;
+            }
+        }
+    }
+    return NULL;
 }
 
-/* Marks the sockets whose lanes have something. */
-static bool look_at_lanes(const waiter_t *self)
+/* Marks the sockets that have something in shared memory. */
+static bool look_for_free(const waiter_t *self)
 {
+    const ps_carrier_t *carrier = NULL;
     bool any = false;
 
-    for (size_t i = 0; i < self->n_sockets; i++) {
-        if (lane_is_ready(self->sockets[i])) {
+    for (size_t i = 0, k = 0; (carrier = next_free(self, &i, &k)) != NULL;) {
+        if (carrier->is_ready(self->sockets[i])) {
             self->ready[i] = true;
             any = true;
         }
@@ -96,19 +100,11 @@ static void take_in(waiter_t *self)
     for (size_t i = 0; i < self->n_sockets; i++) {
         ps_socket_t *socket = self->sockets[i];
 
-        if (socket->handle != NULL) {
-            socket->is_dry = item->is_dry;
-            socket->zmq_is_ready = item->is_ready || ps_batches_is_open(&socket->batches);
-            self->ready[i] = self->ready[i] || socket->zmq_is_ready;
-            item++;
-        }
-        if (ps_socket_has_lanes(socket)) {
-            if (item->is_ready && socket->lane != NULL) {
-                ps_lane_listen(socket->lane);
-            } else if (item->is_ready) {
-                ps_lane_port_look(socket->lanes);
+        for (size_t k = 0; k < socket->n_carriers; k++) {
+            if (socket->carriers[k] != NULL) {
+                self->ready[i] = socket->carriers[k]->heard(socket, item) || self->ready[i];
+                item++;
             }
-            item++;
         }
         if (socket->has_wake) {
             self->is_woken = self->is_woken || item->is_ready;
@@ -119,7 +115,7 @@ static void take_in(waiter_t *self)
         self->beside_ready = item->is_ready;
         self->beside_is_dry = item->is_dry;
     }
-    (void)look_at_lanes(self);
+    (void)look_for_free(self);
 }
 
 /* Asks all sockets, for timeout_ms at most (-1: forever). */
@@ -136,13 +132,13 @@ static psd_status_t ask(waiter_t *self, long timeout_ms, psd_error_t *err)
     return PSD_OK;
 }
 
-/* Without a lane there is nothing that is looked at for free. */
-static bool any_lane_is_open(const waiter_t *self)
+/* Something may come that is looked at for free. */
+static bool any_is_open(const waiter_t *self)
 {
-    for (size_t i = 0; i < self->n_sockets; i++) {
-        const ps_socket_t *socket = self->sockets[i];
+    const ps_carrier_t *carrier = NULL;
 
-        if (socket->lane != NULL || (socket->lanes != NULL && ps_lane_port_n(socket->lanes) > 0)) {
+    for (size_t i = 0, k = 0; (carrier = next_free(self, &i, &k)) != NULL;) {
+        if (carrier->is_open(self->sockets[i])) {
             return true;
         }
     }
@@ -162,35 +158,35 @@ static bool is_over(const waiter_t *self)
 /* How long others may be busy with what we asked them. */
 static uint32_t work_of_others(const waiter_t *self)
 {
+    const ps_carrier_t *carrier = NULL;
     uint32_t most_us = 0;
 
-    for (size_t i = 0; i < self->n_sockets; i++) {
-        ps_lane_t *lane = self->sockets[i]->lane;
-        uint32_t us = lane == NULL ? 0 : ps_lane_work_us(lane);
+    for (size_t i = 0, k = 0; (carrier = next_free(self, &i, &k)) != NULL;) {
+        uint32_t us = carrier->work_us(self->sockets[i]);
 
         most_us = us > most_us ? us : most_us;
     }
     return most_us;
 }
 
-static bool begin_spin(const waiter_t *self, bool has_lanes)
+static bool begin_spin(const waiter_t *self, bool is_free)
 {
     ps_spin_t *spin = &self->first->spin;
 
     /* A thread that copies much needs the processor more than one that
      * polls. */
-    return has_lanes ? ps_spin_begin(spin, PS_SPIN_FREE, work_of_others(self))
-                     : ps_spin_begin(spin, PS_SPIN_CALLS, 0) && self->moved_bytes < BULK_BYTES;
+    return is_free ? ps_spin_begin(spin, PS_SPIN_FREE, work_of_others(self))
+                   : ps_spin_begin(spin, PS_SPIN_CALLS, 0) && self->moved_bytes < BULK_BYTES;
 }
 
-static psd_status_t look_on(waiter_t *self, bool has_lanes, bool *ret_found, psd_error_t *err)
+static psd_status_t look_on(waiter_t *self, bool is_free, bool *ret_found, psd_error_t *err)
 {
     ps_spin_t *spin = &self->first->spin;
     psd_status_t rc = PSD_OK;
     bool found = false;
 
     while (rc == PSD_OK && !found && ps_spin_go_on(spin)) {
-        found = has_lanes && look_at_lanes(self);
+        found = is_free && look_for_free(self);
         if (!found && ps_spin_asks(spin)) {
             rc = ask(self, 0, err);
             found = is_over(self);
@@ -208,21 +204,21 @@ static psd_status_t look_on(waiter_t *self, bool has_lanes, bool *ret_found, psd
 static psd_status_t spin_for(waiter_t *self, uint64_t *timeout_ms, bool *ret_found,
                              psd_error_t *err)
 {
-    bool has_lanes = any_lane_is_open(self);
+    bool is_free = any_is_open(self);
     psd_status_t rc = PSD_OK;
     uint64_t spent_ms = 0;
 
     *ret_found = false;
-    if (*timeout_ms == 0 || !begin_spin(self, has_lanes)) {
+    if (*timeout_ms == 0 || !begin_spin(self, is_free)) {
         return PSD_OK;
     }
     ps_spin_bound(&self->first->spin, *timeout_ms);
-    if (!has_lanes) { /* what is there already needs no yield */
+    if (!is_free) { /* what is there already needs no yield */
         rc = ask(self, 0, err);
         *ret_found = is_over(self);
     }
     if (rc == PSD_OK && !*ret_found) {
-        rc = look_on(self, has_lanes, ret_found, err);
+        rc = look_on(self, is_free, ret_found, err);
     }
     if (*timeout_ms < UINT64_MAX) {
         spent_ms = ps_spin_ms(&self->first->spin);
@@ -238,14 +234,14 @@ static void flush_all(const waiter_t *self)
     }
 }
 
-/* Says to all lanes that we sleep. False: one of them has something. */
+/* Says that we sleep to all that will have to wake us. False: one of them has
+ * something. */
 static bool lie_down(const waiter_t *self)
 {
-    for (size_t i = 0; i < self->n_sockets; i++) {
-        ps_socket_t *socket = self->sockets[i];
+    const ps_carrier_t *carrier = NULL;
 
-        if ((socket->lane != NULL && !ps_lane_sleep(socket->lane)) ||
-            (socket->lanes != NULL && !ps_lane_port_sleep(socket->lanes))) {
+    for (size_t i = 0, k = 0; (carrier = next_free(self, &i, &k)) != NULL;) {
+        if (!carrier->lie_down(self->sockets[i])) {
             return false;
         }
     }
@@ -254,15 +250,10 @@ static bool lie_down(const waiter_t *self)
 
 static void get_up(const waiter_t *self)
 {
-    for (size_t i = 0; i < self->n_sockets; i++) {
-        ps_socket_t *socket = self->sockets[i];
+    const ps_carrier_t *carrier = NULL;
 
-        if (socket->lane != NULL) {
-            ps_lane_wake(socket->lane);
-        }
-        if (socket->lanes != NULL) {
-            ps_lane_port_wake(socket->lanes);
-        }
+    for (size_t i = 0, k = 0; (carrier = next_free(self, &i, &k)) != NULL;) {
+        carrier->get_up(self->sockets[i]);
     }
 }
 
@@ -282,7 +273,7 @@ static psd_status_t sleep_on(waiter_t *self, long timeout_ms, psd_error_t *err)
     return rc;
 }
 
-/* Where lanes always have something ZeroMQ has its turn too. */
+/* Where shared memory always has something ZeroMQ has its turn too. */
 static psd_status_t ask_now_and_then(waiter_t *self, psd_error_t *err)
 {
     return ++self->first->n_waits % ASK_EVERY == 0 ? ask(self, 0, err) : PSD_OK;
@@ -291,7 +282,7 @@ static psd_status_t ask_now_and_then(waiter_t *self, psd_error_t *err)
 static psd_status_t look_and_sleep(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
 {
     long most_ms = -1;
-    bool found = look_at_lanes(self);
+    bool found = look_for_free(self);
     psd_status_t rc = PSD_OK;
 
     if (!found) {
@@ -326,6 +317,7 @@ static psd_status_t wait_for(waiter_t *self, uint64_t timeout_ms, psd_error_t *e
     self->first = self->sockets[0];
     for (size_t i = 0; i < self->n_sockets; i++) {
         self->ready[i] = false;
+        self->looks_for_free = self->looks_for_free || self->sockets[i]->looks_for_free;
         if (self->first->spin.most_us == 0) {
             self->first = self->sockets[i];
         }

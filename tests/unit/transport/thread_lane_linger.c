@@ -68,8 +68,8 @@ int main(void)
 
     if (ok) {
         is_slow = true;
-        ps_socket_linger_lanes(kit.link, LINGER_MS);
-        ps_socket_close_lanes(kit.link);
+        ps_carrier_lane.linger(kit.link, LINGER_MS);
+        ps_carrier_lane.close(kit.link);
         is_slow = false;
         ok = least_ms >= 0 && least_ms <= LINGER_MS;
     }
