@@ -96,10 +96,6 @@ inline void Customer::Run()
         const Meta &meta = message.meta;
         lock.lock();
         if (!meta.request) {
-            const auto at = expected_.find(meta.timestamp);
-            if (at != expected_.end()) {
-                at->second.erase(meta.sender);
-            }
             Count(meta.timestamp, 1);
         }
         is_busy_ = false;

@@ -117,6 +117,18 @@ class Doors {
         std::lock_guard<std::mutex> lock(mu_);
         word_ = word;
     }
+    /* Is there a connection from that peer whose end was not told? */
+    bool IsOpen(int peer)
+    {
+        std::lock_guard<std::mutex> lock(mu_);
+
+        for (const Guest &guest : guests_) {
+            if (guest.peer == peer && !guest.has_ended) {
+                return true;
+            }
+        }
+        return false;
+    }
     /* Ends all threads. Not from one of them. */
     void Close()
     {
@@ -144,6 +156,7 @@ class Doors {
   private:
     struct Guest {
         int fd = -1;
+        int peer = 0; /* 0: not known yet */
         std::thread thread;
         bool has_ended = false;
     };
@@ -218,6 +231,10 @@ class Doors {
         const int peer = Greet(fd);
         bool said = false;
 
+        {
+            std::lock_guard<std::mutex> lock(mu_);
+            guest->peer = peer;
+        }
         while (peer != 0 && !said) {
             Packet packet;
 

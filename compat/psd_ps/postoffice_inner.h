@@ -198,6 +198,7 @@ inline void Postoffice::Receive(int kind, Message &message)
         answer.meta.recver = sender;
         answer.meta.sender = message.meta.recver;
         lock.unlock();
+        van_->WaitReady(); /* who asks may know of all nodes before this one does */
         van_->SendKind(inner::MODE, answer);
     }
 }

@@ -154,7 +154,7 @@ void Receive(int peer, int kind, Message &message)
         if (message.meta.head == my_id_) {
             LOG(FATAL) << "the scheduler has lost the connection to this node";
         }
-        Gone(message.meta.head, false);
+        GoneAfterItsWords(message.meta.head, message.meta.body == "said");
     } else if (kind == inner::APP || kind == inner::ASK_MODE || kind == inner::MODE) {
         on_packet_(kind, message);
     }
@@ -199,6 +199,20 @@ void Open(int group)
     cond_.notify_all();
 }
 
+/* The same, when something else says so than the process's own connection to here.
+ * What it has sent is read first: the end of that connection comes behind it. From a host
+ * that is cut off no end comes. */
+void GoneAfterItsWords(int process, bool said)
+{
+    if (doors_.IsOpen(process)) {
+        std::unique_lock<std::mutex> lock(mu_);
+
+        cond_.wait_for(lock, std::chrono::seconds(1),
+                       [this, process] { return is_stopping_ || gone_.count(process) != 0; });
+    }
+    Gone(process, said);
+}
+
 /* A process has ended; said: by BYE. */
 void Gone(int process, bool said)
 {
@@ -240,9 +254,9 @@ void Gone(int process, bool said)
     if (my_node_.role == Node::SCHEDULER && !is_early) {
         if (!said) {
             LOG(ERROR) << "node " << process << " has died";
-            for (const int other : others) {
-                Tell(other, inner::DEAD, process, 0, "");
-            }
+        }
+        for (const int other : others) { /* it may have had no connection to them */
+            Tell(other, inner::DEAD, process, 0, said ? "said" : "");
         }
         OpenBarriers();
     }

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # A program written for ps-lite as scheduler, servers and workers, in any order: all end
-# with 0, and the sums are right. PS_LITE_PROGRAM comes from meson.
+# with 0, and the sums are right; so they are with StartAsync. Servers that leave a job that
+# goes on: what they have answered counts, and who waits for the rest hears of it.
+# PS_LITE_PROGRAM comes from meson.
 # shellcheck source-path=SCRIPTDIR source=cli_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
 if [ -z "${PS_LITE_PROGRAM:-}" ]; then
@@ -25,5 +27,16 @@ job() {
 
 job "worker scheduler server" all
 job "worker scheduler server server server worker" all
+job "worker scheduler server server server worker" async
+
+roles_run "worker scheduler server server" "$PS_LITE_PROGRAM" leave
+roles_ended worker-0 134
+roles_ended scheduler-0 0
+roles_ended server-0 0
+roles_ended server-1 0
+cp "$work/worker-0.out" "$work/out"
+out_is 'both are answered'
+cp "$work/worker-0.err" "$work/err"
+err_has 'request 2 of app 3 is not answered, for the receiver is gone: node 8: request with head 3'
 [ -z "$(ls "$TMPDIR")" ] || fail "left in TMPDIR: $(ls "$TMPDIR")"
 cli_finish

@@ -6,10 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <thread>
+
 #include "ps/ps.h"
 #include "ps_lite_types.h"
 
-namespace {
+namespace
+{
 
 const int kTableApp = 0;
 const int kHandleApp = 1;
@@ -28,16 +32,16 @@ struct Store {
 
         for (size_t i = 0; i < data.keys.size(); i++) {
             const ps::Key key = data.keys[static_cast<int>(i)];
-            const ps::Range range = ps::Postoffice::Get()->GetServerKeyRanges()[static_cast<size_t>(
-                ps::MyRank())];
+            const ps::Range range =
+                ps::Postoffice::Get()->GetServerKeyRanges()[static_cast<size_t>(ps::MyRank())];
             std::vector<float> &row = rows[key];
 
             CHECK_GE(key, range.begin());
             CHECK(key < range.end() || ps::MyRank() + 1 == ps::NumServers());
             if (meta.push) {
-                const size_t len =
-                    data.lens.empty() ? data.vals.size() / data.keys.size()
-                                      : static_cast<size_t>(data.lens[static_cast<int>(i)]);
+                const size_t len = data.lens.empty()
+                                       ? data.vals.size() / data.keys.size()
+                                       : static_cast<size_t>(data.lens[static_cast<int>(i)]);
                 row.resize(len);
                 for (size_t j = 0; j < len; j++) {
                     row[j] += data.vals[static_cast<int>(at++)];
@@ -133,7 +137,9 @@ struct Together {
 };
 
 // Never answers.
-void Silent(const ps::KVMeta &, const ps::KVPairs<float> &, ps::KVServer<float> *) {}
+void Silent(const ps::KVMeta &, const ps::KVPairs<float> &, ps::KVServer<float> *)
+{
+}
 
 // Each round's pull sees all pushes of that round, and none of the next: no other barrier.
 void WorkTogether()
@@ -164,8 +170,9 @@ void WorkByOtherForms()
 
     worker.Wait(worker.PushPull(keys, vals, &outs));
     CHECK_EQ(outs[0] + outs[1], 3.0f);
-    worker.Wait(worker.ZPushPull(ps::SArray<ps::Key>(keys), ps::SArray<float>(vals), &in_place,
-                                 &lens, 0, [&] { n_called++; }, 5));
+    worker.Wait(worker.ZPushPull(
+        ps::SArray<ps::Key>(keys), ps::SArray<float>(vals), &in_place, &lens, 0,
+        [&] { n_called++; }, 5));
     CHECK_EQ(in_place[0] + in_place[1], 6.0f);
     CHECK_EQ(lens.size(), 2U);
     worker.Wait(worker.Push({}, {}, {}, 0, [&] { n_called++; }));
@@ -229,9 +236,8 @@ void CheckPlaces()
     CHECK_GE(office->verbose(), 0);
     CHECK(office->van()->IsReady());
     CHECK_EQ(office->van()->my_node().id, ps::IsScheduler() ? ps::kScheduler
-                                          : ps::IsServer()
-                                              ? office->ServerRankToID(ps::MyRank())
-                                              : office->WorkerRankToID(ps::MyRank()));
+                                          : ps::IsServer()  ? office->ServerRankToID(ps::MyRank())
+                                                            : office->WorkerRankToID(ps::MyRank()));
     CHECK(office->van()->my_node().hostname.size() > 0);
     CHECK_LT(office->van()->GetTimestamp(), office->van()->GetTimestamp());
     CHECK(office->GetDeadNodes(60).empty());
@@ -263,8 +269,51 @@ void WorkOn(const char *go)
     }
 }
 
-template <typename Val, typename Handle>
-ps::KVServer<Val> *Serve(int app_id, const Handle &handle)
+// Returns when it is so; another thread makes it so.
+template <typename Is> void Until(const Is &is_so)
+{
+    while (!is_so()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
+
+// Server 1 answers two requests and leaves, server 0 leaves without an answer: both
+// without a barrier.
+void LeaveEarly()
+{
+    ps::SimpleApp app(kSimpleApp, kSimpleApp);
+    std::atomic<int> n_asked{0};
+
+    app.set_request_handle([&](const ps::SimpleData &data, ps::SimpleApp *self) {
+        if (ps::MyRank() == 1) {
+            self->Response(data);
+        }
+        n_asked++;
+    });
+    Until([&] { return n_asked == (ps::MyRank() == 1 ? 2 : 1); });
+}
+
+// Answers count that are here when their sender is gone; the last request has none.
+void AskWhoLeaves()
+{
+    ps::SimpleApp app(kSimpleApp, kSimpleApp);
+    const int stays = ps::Postoffice::Get()->ServerRankToID(0);
+    const int leaves = ps::Postoffice::Get()->ServerRankToID(1);
+    int n_answers = 0;
+
+    app.set_response_handle([&](const ps::SimpleData &, ps::SimpleApp *) {
+        Until([&] { return ps::Postoffice::Get()->IsGone(leaves); });
+        n_answers++;
+    });
+    app.Request(1, "", leaves);
+    app.Wait(app.Request(2, "", leaves));
+    CHECK_EQ(n_answers, 2);
+    puts("both are answered");
+    fflush(stdout);
+    app.Wait(app.Request(3, "", stays));
+}
+
+template <typename Val, typename Handle> ps::KVServer<Val> *Serve(int app_id, const Handle &handle)
 {
     auto *server = new ps::KVServer<Val>(app_id);
 
@@ -280,7 +329,11 @@ int main(int argc, char **argv)
     bool has_ended = false;
 
     CheckTypes();
-    ps::Start(0, argv[0]);
+    if (strcmp(what, "async") == 0) { // handles are there before the other nodes
+        ps::StartAsync(0, argv[0]);
+    } else {
+        ps::Start(0, argv[0]);
+    }
     if (ps::IsServer()) {
         auto *table = Serve<float>(kTableApp, ps::KVServerDefaultHandle<float>());
         auto *handle = Serve<float>(kHandleApp, Store());
@@ -298,6 +351,17 @@ int main(int argc, char **argv)
     if (strcmp(what, "kill") == 0) {
         if (ps::IsWorker()) {
             WorkOn(argv[2]);
+        }
+    } else if (strcmp(what, "leave") == 0) {
+        if (ps::IsServer()) {
+            LeaveEarly();
+        }
+        if (ps::IsWorker()) {
+            AskWhoLeaves();
+        }
+    } else if (strcmp(what, "async") == 0) {
+        if (ps::IsWorker()) {
+            WorkOnTable();
         }
     } else if (strcmp(what, "silent") == 0) {
         if (ps::IsWorker()) {
@@ -317,7 +381,7 @@ int main(int argc, char **argv)
     if (ps::IsWorker()) {
         printf("worker %d of %d is right\n", ps::MyRank(), ps::NumWorkers());
     }
-    ps::Finalize(0, true);
+    ps::Finalize(0, strcmp(what, "leave") != 0 || !ps::IsServer());
     CHECK_EQ(has_ended, ps::IsServer());
     return 0;
 }

@@ -77,6 +77,10 @@ class Customer {
     {
         {
             std::lock_guard<std::mutex> lock(mu_);
+            const auto at = expected_.find(message.meta.timestamp);
+            if (!message.meta.request && at != expected_.end()) {
+                at->second.erase(message.meta.sender); /* it may end now */
+            }
             queue_[-static_cast<long>(message.meta.priority)].push_back(message);
         }
         cond_.notify_all();

@@ -215,7 +215,7 @@ class Van {
         CHECK(link != nullptr) << "there is no node " << to;
         if (!link->Send(kind, message, Hello())) {
             if (my_node_.role != Node::SCHEDULER) { /* it hears the end of each node */
-                Gone(process, false);
+                GoneAfterItsWords(process, false);
             }
             return false;
         }
