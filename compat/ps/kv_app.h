@@ -32,14 +32,15 @@ template <typename Val> struct KVPairs {
     int priority = 0;
 };
 
-/* Of a request that a server's handle gets. */
+/* Of a request that a server's handle gets. An aggregate, as ps-lite's: a program may
+ * write {cmd, push, pull, sender, timestamp, customer_id}. */
 struct KVMeta {
-    int cmd = 0;
-    bool push = false;
-    bool pull = false;
-    int sender = 0; /* the node's number */
-    int timestamp = 0;
-    int customer_id = 0;
+    int cmd;
+    bool push;
+    bool pull;
+    int sender; /* the node's number */
+    int timestamp;
+    int customer_id;
 };
 
 /*
@@ -444,7 +445,7 @@ template <typename Val> class KVServer : public SimpleApp {
   private:
     void Process(const Message &message)
     {
-        KVMeta meta;
+        KVMeta meta = KVMeta();
         KVPairs<Val> data;
         std::shared_ptr<ReqHandle> handle;
 

@@ -12,13 +12,13 @@
 
 namespace ps {
 
-/* A request or an answer that has arrived. */
+/* A request or an answer that has arrived. An aggregate, as ps-lite's. */
 struct SimpleData {
-    int head = 0;
+    int head;
     std::string body;
-    int sender = 0; /* the node's number */
-    int timestamp = 0;
-    int customer_id = 0; /* of the one that asks */
+    int sender; /* the node's number */
+    int timestamp;
+    int customer_id; /* of the one that asks */
 };
 
 class SimpleApp {
@@ -84,7 +84,7 @@ class SimpleApp {
     {
         const Meta &meta = message.meta;
         std::shared_ptr<Handle> handle;
-        SimpleData data;
+        SimpleData data = SimpleData();
 
         data.head = meta.head;
         data.body = meta.body;

@@ -10,7 +10,8 @@
 #include "ps/ps.h"
 #include "ps_lite_types.h"
 
-namespace {
+namespace
+{
 
 void CheckArrays()
 {
@@ -205,10 +206,24 @@ void CheckMacros()
     CheckFails();
 }
 
+void CheckAggregates()
+{
+    const ps::KVMeta meta = {7, true, false, 9, 3, 1};
+    const ps::SimpleData data = {17, "body", 9, 3, 1};
+
+    CHECK_EQ(meta.cmd, 7);
+    CHECK(meta.push && !meta.pull);
+    CHECK_EQ(meta.sender, data.sender);
+    CHECK_EQ(meta.timestamp, data.timestamp);
+    CHECK_EQ(meta.customer_id, data.customer_id);
+    CHECK_EQ(data.body, "body");
+}
+
 } // namespace
 
 void CheckTypes()
 {
+    CheckAggregates();
     CheckArrays();
     CheckSettings();
     CheckMessages();
