@@ -301,6 +301,9 @@ row parameter_server app_file -
 refused 'a program reads its own file' app_file=x
 row - - -
 
+# What ps-lite's default handle becomes: no alias says it, so the variable is its origin.
+run_with PSD_PS_REPLICAS=2 -- env -o tsv
+grep -q "^PSD_PS_REPLICAS	2	PSD_PS_REPLICAS	" "$work/out" || { fail "PSD_PS_REPLICAS"; show; }
 # A family that is not named is not read, and that is said.
 run_with PSD_ALIASES=dmlc num_servers=3 -- env
 out_has 'num_servers +3 +not read: PSD_ALIASES does not name dmtk'
