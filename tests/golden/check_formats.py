@@ -10,11 +10,14 @@ import re
 import sys
 
 # number: where it is defined, and the golden files that it stands for. Nodes
-# tell each other records, and messages of their own beside those of clients.
+# tell each other records, and messages of their own beside those of clients;
+# so do the relays of workers.
 BETWEEN_NODES = ("append", "appended", "peer", "rows", "taken")
+OF_RELAYS = ("bundle", "meet", "relayed")
 NUMBERS = {
     "PS_VERSION": "lib/wire/messages/message.h",
     "PS_NODE_FORMAT": "lib/wire/messages/formats.h",
+    "PS_OVERLAY_FORMAT": "lib/wire/messages/formats.h",
     "PS_DISK_FORMAT": "lib/wire/messages/formats.h",
     "PS_COMMAND_VERSION": "lib/protocol/registry/command_code.h",
     "PS_QUORUM_FORMAT": "lib/protocol/quorum/quorum_message.h",
@@ -23,8 +26,12 @@ NUMBERS = {
 
 def stands_for(number, name):
     of_nodes = re.match(rf"message_({'|'.join(BETWEEN_NODES)})[_.]", name)
+    of_relays = re.match(rf"message_({'|'.join(OF_RELAYS)})[_.]", name)
+    if number == "PS_OVERLAY_FORMAT":
+        return bool(of_relays)
     if number == "PS_VERSION":
-        return name.startswith("message_") and not of_nodes
+        return (name.startswith("message_") and not of_nodes
+                and not of_relays)
     if number == "PS_COMMAND_VERSION":
         return name.startswith("command_")
     if number == "PS_QUORUM_FORMAT":

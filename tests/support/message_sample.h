@@ -137,6 +137,17 @@ static inline void sample_rows(ps_message_t *ret, ps_body_t *ret_body)
     ret_body->values = SAMPLE_PART(values);
 }
 
+/* One contributor that only marks. */
+static inline void sample_bundle(ps_message_t *ret, ps_body_t *ret_body)
+{
+    SAMPLE_BYTES(values, 48, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0,
+                 32, 0, 0, 0, 33, 0, 0, 0, 35, 0, 0, 0, 1, 0, 0, 0);
+
+    ret->bundle = (ps_msg_bundle_t){SAMPLE_ADDRESS, SAMPLE_WORKER, .plan = 67,  .timeout_ms = 42,
+                                    .urgent = 1,    .n_from = 1,   .n_spans = 0};
+    ret_body->values = SAMPLE_PART(values);
+}
+
 /* The kinds without a body. */
 static inline void sample_header(ps_message_t *ret)
 {
@@ -193,6 +204,23 @@ static inline void sample_header(ps_message_t *ret)
         ret->taken = (ps_msg_taken_t){SAMPLE_ADDRESS,           .transfer = 64, .lsn = 62,
                                       .wants = PS_TAKEN_ROWS,   .place = 65,    .offset = 66,
                                       .status = PS_TAKEN_EPOCH, .detail = 63};
+    } else if (ret->kind == PS_KIND_MEET) {
+        ret->meet = (ps_msg_meet_t){.version_min = 1,
+                                    .version_max = 2,
+                                    .cluster = SAMPLE_ID(0xA0),
+                                    .job = 31,
+                                    .worker = 32,
+                                    .joins = 35,
+                                    .step = PS_MEET_ANSWER,
+                                    .nonce = SAMPLE_ID(0xC0),
+                                    .proof = SAMPLE_ID(0xD0)};
+    } else if (ret->kind == PS_KIND_RELAYED) {
+        ret->relayed = (ps_msg_relayed_t){.request = UINT64_C(0x1122334455667788),
+                                          .table = 0x01020304,
+                                          .partition = 0x05060708,
+                                          .news = PS_RELAYED_WAITS,
+                                          .waits_for = 68,
+                                          .text = "why"};
     }
 }
 
@@ -215,6 +243,8 @@ static inline void message_sample(ps_kind_t kind, ps_message_t *ret, ps_body_t *
         sample_append(ret, ret_body);
     } else if (kind == PS_KIND_ROWS) {
         sample_rows(ret, ret_body);
+    } else if (kind == PS_KIND_BUNDLE) {
+        sample_bundle(ret, ret_body);
     } else {
         sample_header(ret);
     }

@@ -15,7 +15,7 @@
 #include "base/cursor.h"
 #include "wire/records/record.h"
 
-#define N_SAMPLE_RECORDS 9
+#define N_SAMPLE_RECORDS 10
 
 static inline ps_bytes_t record_sample_text(const char *text)
 {
@@ -64,7 +64,7 @@ static inline void record_sample(size_t i, ps_record_t *ret, ps_payload_t **ret_
 {
     static const ps_record_kind_t kinds[N_SAMPLE_RECORDS] = {
         PS_RECORD_PUSH,  PS_RECORD_REFUSAL, PS_RECORD_MARK,   PS_RECORD_JOB, PS_RECORD_FORGET,
-        PS_RECORD_EPOCH, PS_RECORD_PUSH,    PS_RECORD_RETIRE, PS_RECORD_SET};
+        PS_RECORD_EPOCH, PS_RECORD_PUSH,    PS_RECORD_RETIRE, PS_RECORD_SET, PS_RECORD_BUNDLE};
     const ps_bytes_t none = {NULL, 0};
 
     assert(i < N_SAMPLE_RECORDS);
@@ -91,6 +91,8 @@ static inline void record_sample(size_t i, ps_record_t *ret, ps_payload_t **ret_
         *ret_payload = ps_payload_copy(none, none, record_sample_text("row 7, column 1: NaN"));
     } else if (kinds[i] == PS_RECORD_JOB) {
         *ret_payload = ps_payload_copy(none, none, record_sample_text("\1bytes of a job"));
+    } else if (kinds[i] == PS_RECORD_BUNDLE) {
+        *ret_payload = ps_payload_copy(none, none, record_sample_text("bytes of a bundle"));
     }
     assert(*ret_payload != NULL || i == 2 || i > 3);
 }

@@ -97,7 +97,9 @@
     X(HELD, 69, "E5006", 6, "data directory is in use",                                           \
       "another psd runs there; stop it, or give this one a --data-dir")                           \
     X(NOT_LEADER, 80, "E3017", 3, "node is not the registry",                                     \
-      "the message names the nodes that were asked; start the one that has the registry")
+      "the message names the nodes that were asked; start the one that has the registry")         \
+    X(SPLIT, 81, "E3018", 1, "a bundle is not taken as one",                                      \
+      "the library sends its pushes one by one; a program sees this only on a bug")
 
 #define PSD_STATUS_ENUM(name, number, code, exit, text, hint) PSD_##name = number,
 typedef enum psd_status { PSD_STATUS_MAP(PSD_STATUS_ENUM) } psd_status_t;

@@ -376,6 +376,8 @@ void ps_partition_request(ps_step_t *step, ps_partition_t *self, const ps_reques
         pull(step, self, request);
     } else if (request->kind == PS_KIND_PROBE) {
         probe(step, self, request);
+    } else if (request->kind == PS_KIND_BUNDLE) {
+        ps_partition_bundle(step, self, request);
     } else {
         admit(step, self, request);
     }

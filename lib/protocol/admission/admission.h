@@ -7,14 +7,15 @@
  * It uses     replica, partition, facts, core, lib/wire, lib/model, lib/base.
  * It ignores  How records reach other copies (replica), how they change rows
  *             (partition), connections (shard).
- * Start at    ps_partition_request in admission.c, then check.c, take.c, held.c.
+ * Start at    ps_partition_request in admission.c, then check.c, take.c, held.c,
+ *             bundle.c.
  */
 #ifndef PS_PROTOCOL_ADMISSION_H
 #define PS_PROTOCOL_ADMISSION_H
 
 #include "protocol/partition/local_table.h"
 
-/* Answers or holds a PUSH, MARK, PULL or PROBE of a known client, with the
+/* Answers or holds a PUSH, MARK, PULL, PROBE or BUNDLE of a known client, with the
  * right epoch. */
 void ps_partition_request(ps_step_t *step, ps_partition_t *self, const ps_request_t *request);
 /* The job's workers changed. Errors: PSD_NOMEM; nothing changed. */
@@ -95,6 +96,16 @@ psd_error_t *ps_partition_words(ps_step_t *step, ps_partition_t *self, const ps_
  * nothing changed and nothing was answered. */
 PSD_MUST_CHECK bool ps_partition_take(ps_step_t *step, ps_partition_t *self,
                                       const ps_request_t *request);
+/* Between two clocks the partition takes over what the table's spec says of them now. false: no
+ * memory. */
+PSD_MUST_CHECK bool ps_partition_settle_combine(ps_step_t *step, ps_partition_t *self,
+                                                const ps_job_place_t *place);
+/* Answers or holds a BUNDLE. It is taken whole or not at all. */
+void ps_partition_bundle(ps_step_t *step, ps_partition_t *self, const ps_request_t *request);
+/* Takes a ready one, or answers what else becomes of it. false: no memory now; nothing changed
+ * and nothing was answered. */
+PSD_MUST_CHECK bool ps_partition_take_bundle(ps_step_t *step, ps_partition_t *self,
+                                             const ps_request_t *request);
 /* Serves or refuses a ready PULL. */
 void ps_partition_serve(ps_step_t *step, ps_partition_t *self, const ps_request_t *request);
 /* Holds a request for that reason, or refuses it with BUSY when its client or the

@@ -107,7 +107,7 @@ static bool other_allows(ps_step_t *step, ps_partition_t *self, const ps_request
 static ps_held_for_t ask_levels(const ps_step_t *step, const ps_partition_t *self,
                                 const ps_request_t *request)
 {
-    if (request->kind != PS_KIND_PUSH) {
+    if (request->kind != PS_KIND_PUSH && request->kind != PS_KIND_BUNDLE) {
         return PS_HELD_NOT;
     }
     if (!level_is_reachable(self, request)) {

@@ -131,6 +131,17 @@ static bool let_through(ps_step_t *step, ps_partition_t *self, ps_held_t *held)
         ps_partition_let_go(step, self, held);
         return true;
     }
+    if (held->is.kind == PS_KIND_BUNDLE) {
+        if (!ps_partition_is_ready(step, self, &held->is)) {
+            return false;
+        }
+        if (!ps_partition_take_bundle(step, self, &held->is)) {
+            ps_partition_wake(step, self, step->now_ms + RETRY_MS);
+            return false;
+        }
+        ps_partition_let_go(step, self, held);
+        return true;
+    }
     window = ps_map_get(&self->windows, held->is.session);
     if (window == NULL || window->next != held->is.seq ||
         !ps_partition_is_ready(step, self, &held->is)) {

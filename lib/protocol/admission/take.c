@@ -138,9 +138,7 @@ static bool needs_own_payload(const ps_step_t *step, const ps_partition_t *self,
     return gate == NULL || ps_gate_is_bsp(gate);
 }
 
-/* Between two clocks the partition takes over what the table's spec says of
- * them now. */
-static bool settle_combine(ps_step_t *step, ps_partition_t *self, const ps_job_place_t *place)
+bool ps_partition_settle_combine(ps_step_t *step, ps_partition_t *self, const ps_job_place_t *place)
 {
     ps_record_t record = {.kind = PS_RECORD_SET, .seq = (uint64_t)self->spec->combine};
 
@@ -166,7 +164,7 @@ static bool take(ps_step_t *step, ps_partition_t *self, const ps_request_t *requ
     if (rc != PSD_OK) {
         return refuse(step, self, request, rc);
     }
-    if (!settle_combine(step, self, place)) {
+    if (!ps_partition_settle_combine(step, self, place)) {
         return false;
     }
     return request->kind == PS_KIND_MARK ? take_mark(step, self, request)

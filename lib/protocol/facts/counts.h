@@ -15,7 +15,7 @@
 #define PS_DIM_ALONE 1 /* no label */
 #define PS_DIM_VERSION 1
 #define PS_DIM_NAME 1
-#define PS_DIM_REQUEST 4
+#define PS_DIM_REQUEST 5
 #define PS_DIM_CODE 96    /* psd_status_t */
 #define PS_DIM_KIND 64    /* operations of the control port */
 #define PS_DIM_COMMAND 32 /* ps_command_kind_t */
@@ -31,7 +31,8 @@ typedef enum ps_counted {
     PS_COUNTED_PUSH = 0,
     PS_COUNTED_PULL = 1,
     PS_COUNTED_MARK = 2,
-    PS_COUNTED_PROBE = 3
+    PS_COUNTED_PROBE = 3,
+    PS_COUNTED_BUNDLE = 4
 } ps_counted_t;
 
 /* HELD: what a request waits for. */

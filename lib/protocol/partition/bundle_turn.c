@@ -51,16 +51,6 @@ static uint32_t members_of(const ps_gate_t *gate, uint32_t worker)
     return 0;
 }
 
-static bool has_push(const ps_open_clock_t *open, uint32_t worker, uint64_t clock)
-{
-    for (size_t i = 0; i < open->n_pushes; i++) {
-        if (open->pushes[i].worker == worker && open->pushes[i].clock == clock) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool ps_bundle_is_whole(const ps_job_place_t *place, const ps_bundle_from_t *from, size_t n,
                         uint64_t clock)
 {
@@ -73,7 +63,48 @@ bool ps_bundle_is_whole(const ps_job_place_t *place, const ps_bundle_from_t *fro
             }
             end++;
         }
-        if (end - i != members_of(place->gate, worker) || has_push(&place->open, worker, clock)) {
+        if (end - i != members_of(place->gate, worker) ||
+            ps_open_clock_has(&place->open, worker, 1, clock)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A single push, as it would come directly. */
+static bool is_plain(const ps_bundle_t *bundle, const ps_bundle_span_t *span)
+{
+    const ps_bundle_from_t *from = &bundle->from[span->from];
+
+    return span->n == 1 && span->n_from == 1 && from->first_seq == from->last_seq;
+}
+
+static bool contributes(const ps_bundle_t *bundle, const ps_bundle_span_t *span, uint32_t worker)
+{
+    for (uint16_t i = 0; i < span->n_from; i++) {
+        if (bundle->from[span->from + i].worker == worker) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool ps_bundle_fills(const ps_job_place_t *place, const ps_bundle_t *bundle,
+                     const ps_bundle_span_t *span, uint64_t clock)
+{
+    if (is_plain(bundle, span)) {
+        return true;
+    }
+    if (!ps_bundle_is_whole(place, &bundle->from[span->from], span->n_from, clock) ||
+        ps_open_clock_has(&place->open, span->first, span->n, clock)) {
+        return false;
+    }
+    for (size_t i = 0; i < ps_gate_n_workers(place->gate); i++) {
+        uint32_t worker = 0;
+
+        (void)ps_gate_finished(place->gate, i, &worker);
+        if (worker >= span->first && worker - span->first < span->n &&
+            ps_gate_expects_more(place->gate, i, clock) && !contributes(bundle, span, worker)) {
             return false;
         }
     }

@@ -40,4 +40,11 @@ ps_bundle_turn_t ps_bundle_turn(const ps_partition_t *self, const ps_bundle_from
  */
 bool ps_bundle_is_whole(const ps_job_place_t *place, const ps_bundle_from_t *from, size_t n,
                         uint64_t clock);
+/*
+ * True when the span may stand in the clock's tree as it is: it is one push that could have come
+ * directly; or its contributors are whole, none of its positions has anything of the clock here,
+ * and no other live worker at them may bring more of it.
+ */
+bool ps_bundle_fills(const ps_job_place_t *place, const ps_bundle_t *bundle,
+                     const ps_bundle_span_t *span, uint64_t clock);
 #endif

@@ -52,14 +52,45 @@ static group_t group_of(const ps_logged_t *pushes, size_t n_pushes)
     return group;
 }
 
+/* The push is of that worker, or the span has something of it. */
+static bool is_of(const ps_logged_t *push, uint32_t worker)
+{
+    for (uint16_t i = 0; i < push->n_from; i++) {
+        if (push->from[i].worker == worker) {
+            return true;
+        }
+    }
+    return push->from == NULL && push->worker == worker;
+}
+
 static bool has_pushed(const group_t *group, uint32_t worker)
 {
     for (size_t i = 0; i < group->n; i++) {
-        if (group->pushes[i].worker == worker) {
+        if (is_of(&group->pushes[i], worker)) {
             return true;
         }
     }
     return false;
+}
+
+/* True when the push stands beside the one before it in the tree of positions. A span of several
+ * positions meets another push only when a worker came into it behind it, by joining the running
+ * clock; then that push is a sum of its own. */
+static bool stands_beside(const ps_logged_t *before, const ps_logged_t *push)
+{
+    return push->worker >= before->worker + before->n ||
+           (push->worker == before->worker && push->n == 1 && before->n == 1);
+}
+
+/* The first pushes of the group that can be one sum. */
+static group_t first_sum(const group_t *group)
+{
+    group_t sum = {.pushes = group->pushes, .n = 1};
+
+    while (sum.n < group->n && stands_beside(&group->pushes[sum.n - 1], &group->pushes[sum.n])) {
+        sum.n++;
+    }
+    return sum;
 }
 
 /* The workers that did that clock: those that finished it here in the life that
@@ -84,28 +115,45 @@ static uint32_t count_workers(const ps_gate_t *gate, const group_t *group)
     return n > 0 ? n : 1;
 }
 
-static bool apply_sum(ps_step_t *step, ps_partition_t *self, const ps_gate_t *gate,
-                      const group_t *group)
+static bool apply_sum(ps_step_t *step, ps_partition_t *self, uint32_t divisor, const group_t *group)
 {
     const ps_extent_t *extent = ps_store_extent(self->store);
     const ps_row_op_t update = {.op = PS_CHANGE_UPDATE};
-    const ps_combine_args_t args = {
-        .type = self->spec->type,
-        .first_col = extent->first_col,
-        .width = extent->last_col - extent->first_col + 1,
-        .divisor = self->combine == PS_COMBINE_CLOCK_MEAN ? count_workers(gate, group) : 1};
+    const ps_combine_args_t args = {.type = self->spec->type,
+                                    .first_col = extent->first_col,
+                                    .width = extent->last_col - extent->first_col + 1,
+                                    .divisor = divisor};
     PSD_AUTO(ps_free_at) ps_combine_part_t *parts = ps_alloc_raw(group->n, sizeof *parts);
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
     ps_slice_t slice;
 
     for (size_t i = 0; parts != NULL && i < group->n; i++) {
         parts[i] = (ps_combine_part_t){.first = group->pushes[i].worker,
-                                       .n = 1,
+                                       .n = group->pushes[i].n,
                                        .slice = &group->pushes[i].slice,
                                        .payload = group->pushes[i].payload};
     }
     return parts != NULL && ps_combine(&args, parts, group->n, &slice, &payload, NULL) == PSD_OK &&
            ps_partition_apply(step, self, PS_UPDATER_NO_WORKER, &update, &slice, payload);
+}
+
+/* The sum of one clock, or sums. As apply_each. */
+static size_t apply_clock(ps_step_t *step, ps_partition_t *self, const ps_gate_t *gate,
+                          const group_t *group)
+{
+    uint32_t divisor = self->combine == PS_COMBINE_CLOCK_MEAN ? count_workers(gate, group) : 1;
+    group_t rest = *group;
+
+    while (rest.n > 0) {
+        group_t sum = first_sum(&rest);
+
+        if (!apply_sum(step, self, divisor, &sum)) {
+            break;
+        }
+        rest.pushes += sum.n;
+        rest.n -= sum.n;
+    }
+    return group->n - rest.n;
 }
 
 /* Clock by clock: first the changes of rows where they lie, then the sum. As
@@ -117,13 +165,13 @@ static size_t apply_sums(ps_step_t *step, ps_partition_t *self, const ps_job_pla
 
     while (n < open->n_pushes) {
         group_t group = group_of(&open->pushes[n], open->n_pushes - n);
-        bool is_done = group.n == 0 ? apply_one(step, self, &open->pushes[n])
-                                    : apply_sum(step, self, place->gate, &group);
+        size_t n_done = group.n == 0 ? (apply_one(step, self, &open->pushes[n]) ? 1 : 0)
+                                     : apply_clock(step, self, place->gate, &group);
 
-        if (!is_done) {
+        n += n_done;
+        if (n_done == 0 || n_done < group.n) {
             break;
         }
-        n += group.n == 0 ? 1 : group.n;
     }
     return n;
 }

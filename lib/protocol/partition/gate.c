@@ -322,6 +322,14 @@ bool ps_gate_took_part(const ps_gate_t *self, size_t i, uint64_t clock)
            worker->is.start <= clock && finished_of(worker) > clock;
 }
 
+bool ps_gate_expects_more(const ps_gate_t *self, size_t i, uint64_t clock)
+{
+    const gate_worker_t *worker = &self->workers[i];
+
+    return ps_worker_is_live(&worker->is) &&
+           (worker->is.state == PS_WORKER_JOINING || finished_of(worker) <= clock);
+}
+
 psd_status_t ps_gate_job_now(const ps_gate_t *self, ps_job_t *ret_job, psd_error_t *err)
 {
     ps_job_t job = {.id = self->job,

@@ -66,6 +66,9 @@ uint64_t ps_gate_finished(const ps_gate_t *self, size_t i, uint32_t *ret_worker)
 /* True when the i-th worker did the clock that begins after `clock` finished ones: it began no
  * later, and has finished it. */
 bool ps_gate_took_part(const ps_gate_t *self, size_t i, uint64_t clock);
+/* True when more of that clock may come of the i-th worker: it lives, and has not finished the
+ * clock that begins after `clock` finished ones. */
+bool ps_gate_expects_more(const ps_gate_t *self, size_t i, uint64_t clock);
 /* The job as the gate knows it, without name and version, to copy the gate. The
  * caller ends it with ps_job_done. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_gate_job_now(const ps_gate_t *self, ps_job_t *ret_job,

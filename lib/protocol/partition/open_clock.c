@@ -52,9 +52,26 @@ uint64_t ps_open_clock_cost(const ps_payload_t *payload)
     return sizeof(ps_logged_t) + ps_payload_size(payload);
 }
 
+bool ps_open_clock_reserve(ps_open_clock_t *self, size_t n)
+{
+    return ps_grow(&self->pushes, &self->capacity, self->n_pushes + n, sizeof *self->pushes);
+}
+
+bool ps_open_clock_has(const ps_open_clock_t *self, uint32_t first, uint32_t n, uint64_t clock)
+{
+    for (size_t i = 0; i < self->n_pushes; i++) {
+        const ps_logged_t *push = &self->pushes[i];
+
+        if (push->clock == clock && push->worker < first + n && first < push->worker + push->n) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool ps_open_clock_add(ps_open_clock_t *self, const ps_logged_t *push)
 {
-    if (!ps_grow(&self->pushes, &self->capacity, self->n_pushes + 1, sizeof *self->pushes)) {
+    if (!ps_open_clock_reserve(self, 1)) {
         return false;
     }
     self->pushes[self->n_pushes] = *push;
@@ -85,6 +102,7 @@ void ps_open_clock_drop(ps_open_clock_t *self, size_t n)
     for (size_t i = 0; i < n; i++) {
         self->bytes -= ps_open_clock_cost(self->pushes[i].payload);
         ps_payload_destroy(&self->pushes[i].payload);
+        ps_free(self->pushes[i].from);
     }
     if (n > 0) {
         self->n_pushes -= n;

@@ -147,6 +147,53 @@ static bool put_marks(ps_buffer_t *to, const ps_gate_t *gate)
     return true;
 }
 
+static bool put_record(ps_buffer_t *to, const ps_record_t *record, const ps_payload_t *payload)
+{
+    size_t size = ps_record_size(record, payload);
+
+    if (size == 0 || !ps_buffer_reserve(to, size)) {
+        return false;
+    }
+    ps_record_write(record, payload, to->data + to->size);
+    to->size += size;
+    return true;
+}
+
+static bool put_span(ps_buffer_t *to, const ps_partition_t *self, uint32_t job,
+                     const ps_logged_t *entry)
+{
+    ps_bundle_span_t span = {.first = entry->worker,
+                             .n = entry->n,
+                             .n_from = entry->n_from,
+                             .slice = entry->slice,
+                             .body = {.keys = entry->payload->keys,
+                                      .index = entry->payload->index,
+                                      .values = entry->payload->span}};
+    const ps_bundle_t bundle = {
+        .from = entry->from, .spans = &span, .n_from = entry->n_from, .n_spans = 1};
+    const ps_record_t record = {.kind = PS_RECORD_BUNDLE,
+                                .table = self->table,
+                                .partition = self->number,
+                                .lsn = entry->lsn,
+                                .job = job,
+                                .worker = entry->n_from,
+                                .member = 1,
+                                .clock = entry->clock};
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+
+    if (!ps_bundle_size(&bundle, &size)) {
+        return false;
+    }
+    payload = ps_payload_room(0, 0, size, &bytes);
+    if (payload == NULL) {
+        return false;
+    }
+    ps_bundle_write(&bundle, bytes);
+    return put_record(to, &record, payload);
+}
+
 static bool put_push(ps_buffer_t *to, const ps_partition_t *self, uint32_t job,
                      const ps_logged_t *push)
 {
@@ -162,14 +209,9 @@ static bool put_push(ps_buffer_t *to, const ps_partition_t *self, uint32_t job,
                                 .clock = push->clock,
                                 .op = push->op,
                                 .slice = push->slice};
-    size_t size = ps_record_size(&record, push->payload);
 
-    if (size == 0 || !ps_buffer_reserve(to, size)) {
-        return false;
-    }
-    ps_record_write(&record, push->payload, to->data + to->size);
-    to->size += size;
-    return true;
+    return push->from != NULL ? put_span(to, self, job, push)
+                              : put_record(to, &record, push->payload);
 }
 
 static bool put_place(ps_buffer_t *to, const ps_partition_t *self, const ps_job_place_t *place)

@@ -20,8 +20,8 @@
  *          there is none), text;
  *          u32 n jobs, each: u32 size and the bytes of ps_job_encode, without
  *          name and version; u64 closed, u64 applied, u64 marks of all members
- *          of all workers; u32 n pushes of clocks that are open, each a record
- *          (wire/records/record.h)
+ *          of all workers; u32 n pushes of clocks that are open, each a PUSH
+ *          record (wire/records/record.h), or a BUNDLE record of one span
  *          Untrusted bytes: everything that is read is checked.
  * Threads  Confined to the shard's thread; the shard is in a step.
  */
@@ -31,7 +31,7 @@
 #include "model/store/store_copy.h"
 #include "protocol/partition/partition.h"
 
-#define PS_STATE_FORMAT UINT32_C(6)
+#define PS_STATE_FORMAT UINT32_C(7)
 #define PS_STATE_FORMAT_MIN UINT32_C(4) /* the oldest snapshot format that this build reads */
 #define PS_STATE_NO_TEXT UINT16_MAX     /* there was no memory for the text */
 

@@ -8,6 +8,7 @@
 #include "protocol/facts/job_bytes.h"
 #include "protocol/partition/partition_copy.h"
 #include "protocol/partition/answer.h"
+#include "protocol/partition/replay.h"
 
 #define FORMAT_COMBINE 6 /* from here on the state says how it combines */
 
@@ -161,6 +162,52 @@ static psd_status_t check_push(const ps_partition_t *self, const ps_job_place_t 
     return ps_store_check_change(self->store, &record->slice, payload, &change, err);
 }
 
+/* A span of a bundle: its record is checked as any, and has one. */
+static psd_status_t read_span(ps_job_place_t *place, const ps_partition_t *self,
+                              const ps_record_t *record, ps_payload_t *payload, psd_error_t *err)
+{
+    PSD_AUTO(ps_bundle_done) ps_bundle_t bundle = {.from = NULL};
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *part = NULL;
+    ps_logged_t entry;
+    psd_status_t rc = PSD_OK;
+
+    if (record->job != ps_gate_job(place->gate) || record->member != 1) {
+        return psd_error_set(err, PSD_PROTO,
+                             "a bundle of an open clock is of job %" PRIu32 ", with %" PRIu32
+                             " spans; allowed: %" PRIu32 ", 1",
+                             record->job, record->member, ps_gate_job(place->gate));
+    }
+    rc = ps_bundle_open(payload, record->worker, 1, &bundle, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    part = ps_bundle_span_payload(&bundle.spans[0], payload);
+    if (part == NULL) {
+        return no_memory(err);
+    }
+    rc = ps_store_check_worker(self->store, bundle.spans[0].first, err);
+    if (rc == PSD_OK) {
+        rc = ps_store_check_push(self->store, &bundle.spans[0].slice, part, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (bundle.spans[0].n_from != bundle.n_from) {
+        return psd_error_set(err, PSD_PROTO, "a span of an open clock is of %u of %u contributors",
+                             bundle.spans[0].n_from, bundle.n_from);
+    }
+    if (!ps_open_clock_reserve(&place->open, 1) ||
+        !ps_partition_span_entry(record, &bundle, 0, payload, &entry)) {
+        return no_memory(err);
+    }
+    if (!ps_open_clock_add(&place->open, &entry)) {
+        ps_free(entry.from); /* cannot be: there is room */
+        rc = no_memory(err);
+    }
+    ps_payload_destroy(&entry.payload);
+    return rc;
+}
+
 static psd_status_t read_push(ps_cursor_t *cursor, const ps_partition_t *self,
                               ps_job_place_t *place, psd_error_t *err)
 {
@@ -179,11 +226,18 @@ static psd_status_t read_push(ps_cursor_t *cursor, const ps_partition_t *self,
     if (payload == NULL) {
         return no_memory(err);
     }
+    if (record.kind == PS_RECORD_BUNDLE) {
+        rc = read_span(place, self, &record, payload, err);
+        return rc == PSD_OK || rc == PSD_NOMEM
+                   ? rc
+                   : psd_error_wrap(err, PSD_PROTO, "a push of an open clock");
+    }
     rc = check_push(self, place, &record, payload, err);
     if (rc != PSD_OK) {
         return rc == PSD_NOMEM ? rc : psd_error_wrap(err, PSD_PROTO, "a push of an open clock");
     }
     push = (ps_logged_t){.worker = record.worker,
+                         .n = 1,
                          .member = record.member,
                          .session = record.session,
                          .seq = record.seq,

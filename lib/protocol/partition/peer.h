@@ -26,6 +26,7 @@ typedef struct ps_peer {
     ps_id_t client;
     uint64_t used_ms;
     bool ended;                     /* it has sent BYE */
+    uint32_t job;                   /* of its last request as a worker; 0: none yet */
     uint32_t n_held;                /* its held requests */
     uint64_t held_bytes;            /* of their bodies */
     uint32_t filters;               /* filters that it may use; PS_FILTER_BIT_… */

@@ -71,8 +71,7 @@ static bool finish_clocks(ps_step_t *step, ps_partition_t *self)
 
 /* ---- the kinds ---- */
 
-/* The client's window, made when it is new. NULL: no memory. */
-static ps_window_t *window_of(const ps_step_t *step, ps_partition_t *self, uint64_t session)
+ps_window_t *ps_partition_window_of(const ps_step_t *step, ps_partition_t *self, uint64_t session)
 {
     ps_window_t *window = ps_map_get(&self->windows, session);
 
@@ -93,6 +92,7 @@ static bool keep_push(ps_step_t *step, ps_partition_t *self, ps_job_place_t *pla
                       const ps_record_t *record, ps_payload_t *payload)
 {
     ps_logged_t push = {.worker = record->worker,
+                        .n = 1,
                         .member = record->member,
                         .session = record->session,
                         .seq = record->seq,
@@ -110,18 +110,24 @@ static bool keep_push(ps_step_t *step, ps_partition_t *self, ps_job_place_t *pla
     return true;
 }
 
-/* The member has finished this number of clocks. */
-static void mark(ps_step_t *step, const ps_partition_t *self, const ps_job_place_t *place,
-                 const ps_record_t *record, uint64_t clock)
+void ps_partition_mark(ps_step_t *step, const ps_partition_t *self, const ps_job_place_t *place,
+                       uint32_t worker, uint32_t member, uint64_t clock)
 {
     PS_NOTE_TRACE(step, (&(ps_note_t){.kind = PS_NOTE_MARKED,
                                       .table = self->table,
                                       .partition = self->number,
-                                      .a = record->job,
-                                      .b = record->worker,
-                                      .c = record->member,
+                                      .a = ps_gate_job(place->gate),
+                                      .b = worker,
+                                      .c = member,
                                       .d = clock}));
-    ps_gate_mark(place->gate, record->worker, record->member, clock);
+    ps_gate_mark(place->gate, worker, member, clock);
+}
+
+/* The member has finished this number of clocks. */
+static void mark(ps_step_t *step, const ps_partition_t *self, const ps_job_place_t *place,
+                 const ps_record_t *record, uint64_t clock)
+{
+    ps_partition_mark(step, self, place, record->worker, record->member, clock);
 }
 
 /* The push was taken. */
@@ -145,7 +151,7 @@ static bool replay_push(ps_step_t *step, ps_partition_t *self, const ps_record_t
                         ps_payload_t *payload)
 {
     ps_job_place_t *place = record->job == 0 ? NULL : ps_partition_find_place(self, record->job);
-    ps_window_t *window = window_of(step, self, record->session);
+    ps_window_t *window = ps_partition_window_of(step, self, record->session);
     bool bsp = place != NULL && ps_gate_is_bsp(place->gate);
 
     if (window == NULL || (record->marks && place == NULL) ||
@@ -166,7 +172,7 @@ static bool replay_push(ps_step_t *step, ps_partition_t *self, const ps_record_t
 static bool replay_ahead(ps_step_t *step, ps_partition_t *self, const ps_record_t *record)
 {
     const ps_job_place_t *place = record->marks ? ps_partition_find_place(self, record->job) : NULL;
-    ps_window_t *window = window_of(step, self, record->session);
+    ps_window_t *window = ps_partition_window_of(step, self, record->session);
 
     if (window == NULL || (record->marks && place == NULL)) {
         return false;
@@ -185,7 +191,7 @@ static bool replay_refusal(ps_step_t *step, ps_partition_t *self, const ps_recor
                            const ps_payload_t *payload)
 {
     const ps_job_place_t *place = record->marks ? ps_partition_find_place(self, record->job) : NULL;
-    ps_window_t *window = window_of(step, self, record->session);
+    ps_window_t *window = ps_partition_window_of(step, self, record->session);
     char text[PS_TEXT_MAX + 1] = "";
     size_t size = 0;
 
@@ -208,7 +214,7 @@ static bool replay_refusal(ps_step_t *step, ps_partition_t *self, const ps_recor
 static bool replay_mark(ps_step_t *step, ps_partition_t *self, const ps_record_t *record)
 {
     ps_job_place_t *place = ps_partition_find_place(self, record->job);
-    ps_window_t *window = window_of(step, self, record->session);
+    ps_window_t *window = ps_partition_window_of(step, self, record->session);
 
     if (window == NULL || place == NULL) {
         return false;
@@ -315,6 +321,8 @@ static bool replay(ps_step_t *step, ps_partition_t *self, const ps_record_t *rec
         return true;
     case PS_RECORD_ROWS:
         return replay_rows(step, self, record, payload);
+    case PS_RECORD_BUNDLE:
+        return ps_partition_replay_bundle(step, self, record, payload);
     case PS_RECORD_SET:
         self->combine = (ps_combine_t)record->seq;
         return true;
@@ -338,7 +346,8 @@ bool ps_partition_replay(ps_step_t *step, ps_partition_t *self, const ps_record_
     self->lsn = record->lsn;
     self->lsn_epoch = record->epoch;
     ps_epochs_add(&self->epochs, record->lsn, record->epoch);
-    if (record->kind == PS_RECORD_MARK || record->kind == PS_RECORD_JOB || record->marks) {
+    if (record->kind == PS_RECORD_MARK || record->kind == PS_RECORD_JOB ||
+        record->kind == PS_RECORD_BUNDLE || record->marks) {
         (void)finish_clocks(step, self); /* or with the next one, or a tick */
         ps_partition_image_try(step, self);
     }

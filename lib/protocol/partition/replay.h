@@ -35,8 +35,27 @@ PSD_MUST_CHECK bool ps_partition_close_clocks(ps_step_t *step, ps_partition_t *s
  * checks. */
 PSD_MUST_CHECK bool ps_partition_takes_record(ps_step_t *step, ps_partition_t *self,
                                               const ps_record_t *record, ps_payload_t *payload);
+/* The client's window, made when it is new. NULL: no memory. */
+ps_window_t *ps_partition_window_of(const ps_step_t *step, ps_partition_t *self, uint64_t session);
+/* That member of the worker has finished this number of clocks. */
+void ps_partition_mark(ps_step_t *step, const ps_partition_t *self, const ps_job_place_t *place,
+                       uint32_t worker, uint32_t member, uint64_t clock);
 /* True when pushes of the job are applied at once, not kept until their clock
  * closes. */
 bool ps_partition_applies_at_once(const ps_partition_t *self, uint32_t job);
+
+/* ---- replay_bundle.c: BUNDLE ---- */
+
+/* What ps_partition_replay and ps_partition_takes_record do with a bundle. All windows move, or
+ * none. */
+PSD_MUST_CHECK bool ps_partition_replay_bundle(ps_step_t *step, ps_partition_t *self,
+                                               const ps_record_t *record, ps_payload_t *payload);
+PSD_MUST_CHECK bool ps_partition_takes_bundle(const ps_partition_t *self, const ps_record_t *record,
+                                              ps_payload_t *payload);
+/* The entry of an open clock that a span becomes. It owns a list and holds a payload. false: no
+ * memory. */
+PSD_MUST_CHECK bool ps_partition_span_entry(const ps_record_t *record, const ps_bundle_t *bundle,
+                                            uint16_t i, ps_payload_t *payload,
+                                            ps_logged_t *ret_entry);
 
 #endif

@@ -83,6 +83,9 @@ bool ps_partition_takes_record(ps_step_t *step, ps_partition_t *self, const ps_r
         return (record->job == 0 || (place != NULL && record->worker < PS_WORKERS_MAX)) &&
                takes_push(step, self, record, payload);
     }
+    if (record->kind == PS_RECORD_BUNDLE) {
+        return ps_partition_takes_bundle(self, record, payload);
+    }
     if (record->kind == PS_RECORD_AHEAD) {
         return takes_ahead(self, record);
     }

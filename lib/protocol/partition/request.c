@@ -54,6 +54,12 @@ void ps_request_read(const ps_message_t *message, ps_request_t *ret)
         READ_ADDRESS(message->mark);
         READ_WORKER(message->mark);
         ret->seq = message->mark.seq;
+    } else if (message->kind == PS_KIND_BUNDLE) {
+        READ_ADDRESS(message->bundle);
+        READ_WORKER(message->bundle);
+        ret->marks = true;
+        ret->n_from = message->bundle.n_from;
+        ret->n_spans = message->bundle.n_spans;
     } else {
         READ_ADDRESS(message->probe);
         ret->seq = message->probe.seq;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_request - a push, pull, mark or probe as the shard handles it
+ * ps_request - a push, pull, mark, probe or bundle as the shard handles it
  *
- * What     The four kinds share most of their fields; this struct has all of
+ * What     The five kinds share most of their fields; this struct has all of
  *          them, and the sender. A request that must wait becomes a ps_held in
  *          its partition's list, in order of arrival, and in its session's list
  *          in the same order.
@@ -18,12 +18,12 @@
 #include "wire/messages/message.h"
 
 typedef struct ps_request {
-    ps_kind_t kind; /* PUSH, PULL, MARK or PROBE */
+    ps_kind_t kind; /* PUSH, PULL, MARK, PROBE or BUNDLE */
     uint64_t request;
     uint32_t table;
     uint32_t partition;
     uint64_t epoch;
-    uint64_t seq;   /* 0 for a PULL */
+    uint64_t seq;   /* 0 for a PULL or BUNDLE */
     uint64_t after; /* PULL only */
     uint32_t job;   /* 0: not from a worker */
     uint32_t worker;
@@ -34,11 +34,13 @@ typedef struct ps_request {
     uint8_t ack;
     bool of_mark;  /* a PROBE: of a MARK, not of a PUSH */
     bool pull;     /* a PUSH that wants values back */
-    bool marks;    /* a PUSH that also finishes its worker's clock */
+    bool marks;    /* a PUSH that also finishes its worker's clock; any BUNDLE, which may */
     bool filtered; /* it was encoded with a filter; its answer may use: */
     bool answer_delta;
     uint8_t answer_pack;      /* ps_pack_t */
     uint8_t answer_values_as; /* ps_values_as_t */
+    uint16_t n_from;          /* BUNDLE: contributors … */
+    uint16_t n_spans;         /* … and spans of its payload */
     ps_row_op_t op;
     uint64_t since; /* PULL: only rows changed after this version */
     ps_slice_t slice;
@@ -50,7 +52,7 @@ typedef struct ps_request {
     ps_sending_t sending;  /* of an answer with values to it, if one is in flight */
 } ps_request_t;
 
-/* Reads message, which is of one of the four kinds; zeroes the other fields of
+/* Reads message, which is of one of the five kinds; zeroes the other fields of
  * the request. */
 void ps_request_read(const ps_message_t *message, ps_request_t *ret_request);
 

@@ -467,7 +467,7 @@ void ps_replicas_turn_away(ps_step_t *step, ps_partition_t *partition,
     while (take_any(pending, &answer)) {
         if (request_of(step, &answer, &request) && moved != NULL) {
             ps_answer_moved(step, &request, moved, true);
-        } else if (request.peer != NULL) {
+        } else if (request.peer != NULL && request.request != 0) { /* 0: of a bundle; it asks */
             ps_answer_refused(step, &request, PSD_NO_TABLE, 0, "the table was dropped");
         }
         ps_payload_destroy(&answer.answer.payload);

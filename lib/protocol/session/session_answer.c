@@ -395,6 +395,30 @@ static void on_moved(ps_session_t *self, const arrival_t *arrival)
     }
 }
 
+/* A bundle that a relay brought had that push or mark in it. The answer names no request: the
+ * relay does not know those of its origins. */
+static void on_bundle_ack(ps_session_t *self, const arrival_t *arrival)
+{
+    ps_session_table_t *table = ps_map_get(&self->table_of, arrival->table);
+    const ps_part_t *part = table == NULL || arrival->partition >= table->n_parts
+                                ? NULL
+                                : &table->parts[arrival->partition];
+    ps_op_t *op = NULL;
+
+    if (part == NULL || part->link != arrival->link || arrival->epoch < part->epoch) {
+        return;
+    }
+    TAILQ_FOREACH(op, &part->ops, in_list)
+    {
+        if (op->ask.kind != PS_KIND_PULL && op->seq == arrival->seq) {
+            break;
+        }
+    }
+    if (op != NULL && op->n_sends > 0 && !op->ask.pull) {
+        end_op(self, arrival, op, NULL);
+    }
+}
+
 /* Answers to an operation in flight on this link. */
 static void on_answer(ps_session_t *self, const arrival_t *arrival)
 {
@@ -446,6 +470,10 @@ static void dispatch(ps_session_t *self, arrival_t *arrival)
         return;
     case PS_KIND_ACK:
         READ_ADDRESS(arrival, &message->ack);
+        if (arrival->request == 0) {
+            on_bundle_ack(self, arrival);
+            return;
+        }
         break;
     case PS_KIND_VALUES:
         READ_ADDRESS(arrival, &message->values);

@@ -176,6 +176,9 @@ void ps_shard_request(ps_shard_t *self, const ps_request_t *request)
                           "a client without a session of the registry only reads");
         return;
     }
+    if (request->job != 0) {
+        request->peer->job = request->job;
+    }
     if (table == NULL || request->partition >= table->spec.n_partitions) {
         ps_answer_refused(&self->step, request, PSD_NO_TABLE, 0,
                           table == NULL ? "the table does not exist"
@@ -212,6 +215,9 @@ bool ps_shard_counts_as(ps_kind_t kind, ps_counted_t *ret_counted)
         return true;
     case PS_KIND_PROBE:
         *ret_counted = PS_COUNTED_PROBE;
+        return true;
+    case PS_KIND_BUNDLE:
+        *ret_counted = PS_COUNTED_BUNDLE;
         return true;
     default:
         return false;

@@ -45,7 +45,7 @@ const char *ps_dim_label(ps_dim_t dim)
                    "all cells have a value")
 
 VALUES(VERSION, PSD_RELEASE);
-VALUES(REQUEST, "push", "pull", "mark", "probe");
+VALUES(REQUEST, "push", "pull", "mark", "probe", "bundle");
 VALUES(HELD, "clock", "order", "copies", "disk", "level", "restore", "checkpoint", "worker",
        "other_table", "memory");
 VALUES(ROLE, "primary", "copy", "aside");

@@ -204,6 +204,62 @@ typedef enum ps_read_op {
 /* The client leaves; the server may forget the connection. */
 #define PS_BYE_FIELDS(X) X(u64, session)
 
+/* ---- of the overlay: workers that add up each other's deltas ---- */
+
+/* A worker names itself to another one's relay, and both prove that they know the job's key:
+ * ASK with its nonce; ANSWER with the other's nonce and proof; PROOF with the asker's. */
+#define PS_MEET_FIELDS(X)                                       \
+    X(u16, version_min)                                         \
+    X(u16, version_max)                                         \
+    X(id, cluster)                                              \
+    X(u32, job)                                                 \
+    X(u32, worker) /* of the sender */                          \
+    X(u32, joins)                                               \
+    X(u8, step)  /* ps_meet_step_t */                           \
+    X(id, nonce) /* of the sender, the same in ASK and PROOF */ \
+    X(id, proof) /* keyed digest of both nonces; zeros in ASK */
+
+typedef enum ps_meet_step { PS_MEET_ASK = 1, PS_MEET_ANSWER = 2, PS_MEET_PROOF = 3 } ps_meet_step_t;
+
+#define PS_BUNDLE_FROM 40 /* bytes of a contributor … */
+#define PS_BUNDLE_SPAN 48 /* … and of a span, in the body */
+#define PS_BUNDLE_FROM_MAX 4096
+#define PS_BUNDLE_SPANS_MAX 64
+#define PS_BUNDLE_POSITIONS 4096 /* a position is below */
+
+/* Pushes and marks of several clients at one partition, made when their workers had finished
+ * `clock` clocks; wire/records/bundle.h has the body. The worker is who sends it. Answered by
+ * ACK, REFUSED or PARKED, or RELAYED when a relay gets it; each contributor gets an ACK of its
+ * own, with request 0. */
+#define PS_BUNDLE_FIELDS(X)                                                   \
+    PS_ADDRESS_FIELDS(X)                                                      \
+    PS_WORKER_FIELDS(X)                                                       \
+    X(u64, plan)       /* the version that the sender goes by; 0: none */     \
+    X(u32, timeout_ms) /* when to answer PARKED if it still waits; 0 never */ \
+    X(u8, urgent)      /* 1: a caller waits for it within its clock */        \
+    X(u16, n_from)     /* contributors */                                     \
+    X(u16, n_spans)
+
+/* What became of a bundle that a relay was given. TAKEN and WAITS are signs of life; DONE and
+ * RETURNED end it. */
+#define PS_RELAYED_FIELDS(X)                                                 \
+    X(u64, request) /* of the BUNDLE */                                      \
+    X(u32, table)                                                            \
+    X(u32, partition)                                                        \
+    X(u8, news)       /* ps_relayed_t */                                     \
+    X(u32, waits_for) /* WAITS: a worker, or one of the two below; else 0 */ \
+    X(text, text)     /* RETURNED: why */
+
+typedef enum ps_relayed {
+    PS_RELAYED_TAKEN = 1,
+    PS_RELAYED_WAITS = 2,
+    PS_RELAYED_DONE = 3, /* the server has it */
+    PS_RELAYED_RETURNED = 4
+} ps_relayed_t;
+
+#define PS_RELAYED_NODES UINT32_MAX        /* waits_for: the nodes */
+#define PS_RELAYED_NOBODY (UINT32_MAX - 1) /* waits_for: time alone */
+
 /* ---- between shards that hold copies of one partition ---- */
 
 /* Names the sending and the receiving shard. Answered by WELCOME. */
@@ -322,7 +378,10 @@ typedef enum ps_taken_status {
     X(APPEND, append, 16)     \
     X(APPENDED, appended, 17) \
     X(ROWS, rows, 18)         \
-    X(TAKEN, taken, 19)
+    X(TAKEN, taken, 19)       \
+    X(MEET, meet, 20)         \
+    X(BUNDLE, bundle, 21)     \
+    X(RELAYED, relayed, 22)
 
 #define PS_KIND_ENUM(NAME, name, number) PS_KIND_##NAME = number,
 typedef enum ps_kind { PS_MESSAGE_MAP(PS_KIND_ENUM) } ps_kind_t;
@@ -359,7 +418,8 @@ const char *ps_kind_name(ps_kind_t kind);
 static inline bool ps_message_is_one_part(const ps_message_t *self)
 {
     return self->kind == PS_KIND_CHUNK || self->kind == PS_KIND_APPEND ||
-           self->kind == PS_KIND_ROWS || (self->flags & PS_FLAG_CODED) != 0;
+           self->kind == PS_KIND_ROWS || self->kind == PS_KIND_BUNDLE ||
+           (self->flags & PS_FLAG_CODED) != 0;
 }
 
 /* The slice of a PUSH, PULL or VALUES message in the form of base/slice.h, and

@@ -71,6 +71,7 @@ static size_t most_frames(ps_kind_t kind)
     case PS_KIND_CHUNK:
     case PS_KIND_APPEND:
     case PS_KIND_ROWS:
+    case PS_KIND_BUNDLE:
         return 2;
     case PS_KIND_HELLO:
     case PS_KIND_WELCOME:
@@ -83,6 +84,8 @@ static size_t most_frames(ps_kind_t kind)
     case PS_KIND_PEER:
     case PS_KIND_APPENDED:
     case PS_KIND_TAKEN:
+    case PS_KIND_MEET:
+    case PS_KIND_RELAYED:
         return 1;
     }
     return 1;
@@ -170,6 +173,20 @@ static psd_status_t rows_body(const ps_message_t *self, ps_bytes_t part, psd_err
                          "ROWS values are %zu bytes; allowed: 1..%" PRIu64 " as size is %" PRIu64
                          " and offset %" PRIu64,
                          part.size, most, self->rows.size, self->rows.offset);
+}
+
+/* Lists of contributors and spans, and what the spans say; wire/records/bundle.h reads it. */
+static psd_status_t bundle_body(const ps_message_t *self, ps_bytes_t part, psd_error_t *err)
+{
+    size_t least = (size_t)self->bundle.n_from * PS_BUNDLE_FROM +
+                   (size_t)self->bundle.n_spans * PS_BUNDLE_SPAN;
+
+    if (part.size >= least) {
+        return PSD_OK;
+    }
+    return psd_error_set(
+        err, PSD_PROTO, "BUNDLE values are %zu bytes; %u contributors and %u spans need %zu",
+        part.size, (unsigned)self->bundle.n_from, (unsigned)self->bundle.n_spans, least);
 }
 
 /* Cuts the parts out of the bytes after the header. If the bytes are too few,
@@ -368,6 +385,9 @@ psd_status_t ps_message_body(const ps_message_t *self, const ps_bytes_t *frames,
     } else if (self->kind == PS_KIND_ROWS) {
         body.values = single_part(frames, n_frames, rest);
         rc = rows_body(self, body.values, err);
+    } else if (self->kind == PS_KIND_BUNDLE) {
+        body.values = single_part(frames, n_frames, rest);
+        rc = bundle_body(self, body.values, err);
     } else if ((self->flags & PS_FLAG_CODED) != 0) {
         body.values = single_part(frames, n_frames, rest);
     } else if (most_frames(self->kind) == PS_FRAMES_MAX) {

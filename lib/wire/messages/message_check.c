@@ -276,6 +276,51 @@ static psd_status_t check_taken(const ps_message_t *self, psd_error_t *err)
                : refuse(self->kind, &broken, err);
 }
 
+/* An ASK proves nothing yet. */
+static psd_status_t check_meet(const ps_message_t *self, psd_error_t *err)
+{
+    const ps_msg_meet_t *meet = &self->meet;
+    bool proves = false;
+    rule_t broken;
+
+    for (size_t i = 0; i < PS_ID_SIZE; i++) {
+        proves = proves || meet->proof.bytes[i] != 0;
+    }
+    return (lies_in(&broken, "step", meet->step, PS_MEET_ASK, PS_MEET_PROOF, NULL) &&
+            lies_in(&broken, "job", meet->job, 1, UINT32_MAX, NULL) &&
+            lies_in(&broken, "worker", meet->worker, 0, PS_BUNDLE_POSITIONS - 1, NULL) &&
+            lies_in(&broken, "proof", proves ? 1 : 0, 0, meet->step == PS_MEET_ASK ? 0 : 1,
+                    "step is ASK"))
+               ? PSD_OK
+               : refuse(self->kind, &broken, err);
+}
+
+static psd_status_t check_bundle(const ps_message_t *self, psd_error_t *err)
+{
+    const ps_msg_bundle_t *bundle = &self->bundle;
+    rule_t broken;
+
+    return (lies_in(&broken, "job", bundle->job, 1, UINT32_MAX, NULL) &&
+            lies_in(&broken, "clock", bundle->clock, 0, UINT64_MAX - 1, NULL) &&
+            lies_in(&broken, "urgent", bundle->urgent, 0, 1, NULL) &&
+            lies_in(&broken, "n_from", bundle->n_from, 1, PS_BUNDLE_FROM_MAX, NULL) &&
+            lies_in(&broken, "n_spans", bundle->n_spans, 0, PS_BUNDLE_SPANS_MAX, NULL))
+               ? PSD_OK
+               : refuse(self->kind, &broken, err);
+}
+
+static psd_status_t check_relayed(const ps_message_t *self, psd_error_t *err)
+{
+    const ps_msg_relayed_t *relayed = &self->relayed;
+    rule_t broken;
+
+    return (lies_in(&broken, "news", relayed->news, PS_RELAYED_TAKEN, PS_RELAYED_RETURNED, NULL) &&
+            lies_in(&broken, "waits_for", relayed->waits_for, 0,
+                    relayed->news == PS_RELAYED_WAITS ? UINT32_MAX : 0, "news is not WAITS"))
+               ? PSD_OK
+               : refuse(self->kind, &broken, err);
+}
+
 static bool is_refusal(uint16_t number)
 {
 #define KNOWN(name, number, ...) \
@@ -356,6 +401,12 @@ psd_status_t ps_message_check(const ps_message_t *self, psd_error_t *err)
         return check_rows(self, err);
     case PS_KIND_TAKEN:
         return check_taken(self, err);
+    case PS_KIND_MEET:
+        return check_meet(self, err);
+    case PS_KIND_BUNDLE:
+        return check_bundle(self, err);
+    case PS_KIND_RELAYED:
+        return check_relayed(self, err);
     case PS_KIND_WELCOME:
     case PS_KIND_PARKED:
     case PS_KIND_MOVED:

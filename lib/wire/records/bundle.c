@@ -370,3 +370,33 @@ psd_status_t ps_bundle_read(ps_bytes_t bytes, uint16_t n_from, uint16_t n_spans,
     }
     return rc;
 }
+
+/* ---- in a payload ---- */
+
+psd_status_t ps_bundle_open(const ps_payload_t *payload, uint32_t n_from, uint32_t n_spans,
+                            ps_bundle_t *ret_bundle, psd_error_t *err)
+{
+    if (payload == NULL || payload->n_spans != 1 || n_from > UINT16_MAX || n_spans > UINT16_MAX) {
+        return psd_error_set(err, PSD_PROTO, "BUNDLE: its body is not one part");
+    }
+    return ps_bundle_read(payload->spans[0], (uint16_t)n_from, (uint16_t)n_spans, ret_bundle, err);
+}
+
+static void release_holder(void *owner)
+{
+    ps_payload_t *holder = owner;
+
+    ps_payload_destroy(&holder);
+}
+
+ps_payload_t *ps_bundle_span_payload(const ps_bundle_span_t *span, ps_payload_t *payload)
+{
+    ps_payload_t *holder = ps_payload_keep(payload);
+    ps_payload_t *part = ps_payload_new(span->body.keys, span->body.index, span->body.values,
+                                        holder, release_holder);
+
+    if (part == NULL) {
+        ps_payload_destroy(&holder);
+    }
+    return part;
+}

@@ -28,12 +28,6 @@
 
 #include "wire/messages/message.h"
 
-#define PS_BUNDLE_FROM 40
-#define PS_BUNDLE_SPAN 48
-#define PS_BUNDLE_FROM_MAX 4096
-#define PS_BUNDLE_SPANS_MAX 64
-#define PS_BUNDLE_POSITIONS 4096 /* a position is below */
-
 /* A client whose pushes and marks first_seq … last_seq are in the bundle. */
 typedef struct ps_bundle_from {
     uint64_t session;
@@ -77,4 +71,12 @@ void ps_bundle_write(const ps_bundle_t *self, uint8_t *to);
  */
 PSD_MUST_CHECK psd_status_t ps_bundle_read(ps_bytes_t bytes, uint16_t n_from, uint16_t n_spans,
                                            ps_bundle_t *ret_bundle, psd_error_t *err);
+/* The same of a payload's values, which must be one span, not `shared`; the bytes are the
+ * payload's. */
+PSD_MUST_CHECK psd_status_t ps_bundle_open(const ps_payload_t *payload, uint32_t n_from,
+                                           uint32_t n_spans, ps_bundle_t *ret_bundle,
+                                           psd_error_t *err);
+/* Keys, index and values of a span, as a payload that holds the bundle's. NULL: no memory. */
+PSD_MUST_CHECK ps_payload_t *ps_bundle_span_payload(const ps_bundle_span_t *span,
+                                                    ps_payload_t *payload);
 #endif

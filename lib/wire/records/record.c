@@ -38,6 +38,8 @@ const char *ps_record_kind_name(ps_record_kind_t kind)
         return "RETIRE";
     case PS_RECORD_SET:
         return "SET";
+    case PS_RECORD_BUNDLE:
+        return "BUNDLE";
     }
     return "?";
 }

@@ -23,8 +23,8 @@
  *          zeros between. The size counts all of it and is a multiple of 8.
  *          The checksum is XXH3-64 of all bytes, with zeros in its own place.
  *          PUSH carries keys, index and values as its slice says; REFUSAL its
- *          text, JOB the job and ROWS the rows, as values; the others carry
- *          nothing.
+ *          text, JOB the job, ROWS the rows and BUNDLE the bundle, as values; the
+ *          others carry nothing.
  * Threads  any; nothing is kept between calls
  */
 #ifndef PS_WIRE_RECORD_H
@@ -58,8 +58,11 @@ typedef enum ps_record_kind {
                               the change applied */
     PS_RECORD_RETIRE = 11, /* `session` has sent BYE or was replaced: its window is freed, and its
                               requests are refused from now on */
-    PS_RECORD_SET = 12     /* from now on the pushes of a clock become what seq says, a ps_combine_t
+    PS_RECORD_SET = 12,    /* from now on the pushes of a clock become what seq says, a ps_combine_t
                               (model/tables/table.h); at first: each */
+    PS_RECORD_BUNDLE = 13  /* pushes and marks of several clients, taken as one (bundle.h); `worker`
+                              counts its contributors, `member` its spans, `session` is who brought
+                              it. In a state: one span of an open clock */
 } ps_record_kind_t;
 
 typedef struct ps_record {
@@ -149,8 +152,8 @@ size_t ps_record_claims(ps_bytes_t bytes);
  * Checks size, magic, checksum and every enum number; that each part has
  * exactly the length that the fields require; that sparse counts add up; that
  * unused fields and the bytes between the parts are zero. The values of
- * REFUSAL, JOB and ROWS may be any bytes: psd made the text and sanitizes it
- * when sending, and the job's decoder checks the job. So every valid record
+ * REFUSAL, JOB, ROWS and BUNDLE may be any bytes: psd made the text and
+ * sanitizes it when sending, and the decoders of the others check them. So every valid record
  * that ps_record_write wrote can be read. Errors: PSD_DAMAGED, naming the byte
  * within the record, the value and what is allowed.
  */

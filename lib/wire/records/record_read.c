@@ -136,8 +136,8 @@ static psd_status_t check_kind(const ps_record_fields_t *fields, psd_error_t *er
 {
     bool refusal = fields->kind == PS_RECORD_REFUSAL;
 
-    if (fields->kind < PS_RECORD_PUSH || fields->kind > PS_RECORD_SET) {
-        return damaged(err, PS_RECORD_PLACE_OF(kind), "kind", fields->kind, "1..12");
+    if (fields->kind < PS_RECORD_PUSH || fields->kind > PS_RECORD_BUNDLE) {
+        return damaged(err, PS_RECORD_PLACE_OF(kind), "kind", fields->kind, "1..13");
     }
     if (refusal ? fields->status == PSD_OK || !is_status(fields->status)
                 : fields->status != PSD_OK) {
@@ -192,7 +192,7 @@ static psd_status_t sizes_of(const ps_record_fields_t *fields, const ps_message_
         return rc;
     }
     if (fields->kind == PS_RECORD_REFUSAL || fields->kind == PS_RECORD_JOB ||
-        fields->kind == PS_RECORD_ROWS) {
+        fields->kind == PS_RECORD_ROWS || fields->kind == PS_RECORD_BUNDLE) {
         ret->values = fields->values_size;
     }
     return rc;

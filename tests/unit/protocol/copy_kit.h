@@ -395,12 +395,70 @@ static inline bool make_refusal(story_t *self)
     return true;
 }
 
+/* The push as a bundle, maybe as that of two positions, with a mark of another worker. */
+static inline bool make_bundle(story_t *self)
+{
+    ps_record_t *record = &self->record;
+    const ps_job_place_t *place = ps_partition_find_place(self->primary.partition, record->job);
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *push = NULL;
+    ps_bundle_from_t from[2];
+    ps_bundle_span_t span = {.n = 1, .n_from = 1};
+    ps_bundle_t bundle = {.from = from, .spans = &span, .n_from = 1, .n_spans = 1};
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+
+    if (place == NULL || !ps_gate_is_bsp(place->gate) ||
+        self->primary.partition->combine == PS_COMBINE_EACH || !make_push(self) ||
+        record->op.op != PS_CHANGE_UPDATE) {
+        return false;
+    }
+    push = self->payload;
+    self->payload = NULL;
+    from[0] = (ps_bundle_from_t){.session = record->session,
+                                 .first_seq = record->seq,
+                                 .last_seq = record->seq + below(self, 2),
+                                 .worker = record->worker,
+                                 .member = record->member,
+                                 .joins = 1,
+                                 .marks = below(self, 2) == 0};
+    span.first = record->worker;
+    span.slice = record->slice;
+    span.body = (ps_body_t){push->keys, push->index, push->span};
+    if (record->worker % 2 == 0 && below(self, 2) == 0) {
+        span.n = 2;
+    } else if (record->worker < 2 && record->session < KIT_SESSIONS) {
+        const ps_window_t *window =
+            ps_map_get(&self->primary.partition->windows, record->session + 1);
+
+        from[1] = from[0];
+        from[1].session++;
+        from[1].worker++;
+        from[1].member = 0;
+        from[1].first_seq = window == NULL ? 1 : window->next;
+        from[1].last_seq = from[1].first_seq;
+        from[1].marks = true;
+        bundle.n_from = 2;
+    }
+    cr_assert(ps_bundle_size(&bundle, &size));
+    self->payload = ps_payload_room(0, 0, size, &bytes);
+    cr_assert_not_null(self->payload);
+    ps_bundle_write(&bundle, bytes);
+    record->kind = PS_RECORD_BUNDLE;
+    record->worker = bundle.n_from;
+    record->member = bundle.n_spans;
+    record->slice = (ps_slice_t){.n_rows = 0};
+    return true;
+}
+
 static inline bool make_record(story_t *self)
 {
     uint64_t what = below(self, 20);
 
-    if (what < 12) {
+    if (what < 10) {
         return make_push(self);
+    }
+    if (what < 12) {
+        return make_bundle(self);
     }
     if (what < 16) {
         return make_mark(self);

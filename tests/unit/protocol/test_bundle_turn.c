@@ -167,7 +167,7 @@ Test(bundle_turn, one_that_goes_on_pushing_is_not_whole)
 Test(bundle_turn, one_that_has_pushed_beside_is_not_whole)
 {
     PSD_AUTO(close_job) ps_job_place_t place;
-    const ps_logged_t push = {.worker = 1, .clock = 3};
+    const ps_logged_t push = {.worker = 1, .n = 1, .clock = 3};
 
     open_job(&place);
     cr_assert(ps_open_clock_add(&place.open, &push));

@@ -13,6 +13,7 @@ static bool add(ps_open_clock_t *clock, uint32_t worker, uint32_t member, uint64
         ps_payload_copy((ps_bytes_t){0}, (ps_bytes_t){0}, (ps_bytes_t){value, sizeof value});
 
     return payload != NULL && ps_open_clock_add(clock, &(ps_logged_t){.worker = worker,
+                                                                      .n = 1,
                                                                       .member = member,
                                                                       .session = 10 + worker,
                                                                       .seq = seq,

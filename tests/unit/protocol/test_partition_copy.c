@@ -317,7 +317,7 @@ Test(partition_copy, a_state_of_format_4_is_read)
     now = ps_partition_give_state(story.primary.partition);
     cr_assert_not_null(now);
     from = now->span.data;
-    cr_assert_eq(ps_load_u32(from), 6);
+    cr_assert_eq(ps_load_u32(from), 7);
     cr_assert_eq(ps_load_u32(from + place), 0, "no runs");
     cr_assert_eq(ps_load_u32(from + place + 8), PS_COMBINE_EACH);
     cr_assert(ps_buffer_u32(&old, 4) && ps_buffer_append(&old, from + 4, place - 4) &&

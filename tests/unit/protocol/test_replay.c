@@ -56,7 +56,7 @@ static size_t sweep(story_t *story, size_t room)
 
 Test(replay, applies_nothing_that_is_not_logged)
 {
-    bool seen[PS_RECORD_SET + 1] = {false};
+    bool seen[PS_RECORD_BUNDLE + 1] = {false};
     size_t n = 0;
 
     for (uint64_t seed = 0; seed < 20; seed++) {
@@ -73,6 +73,6 @@ Test(replay, applies_nothing_that_is_not_logged)
     }
     cr_assert(seen[PS_RECORD_PUSH] && seen[PS_RECORD_MARK] && seen[PS_RECORD_JOB] &&
               seen[PS_RECORD_REFUSAL] && seen[PS_RECORD_RETIRE] && seen[PS_RECORD_EPOCH] &&
-              seen[PS_RECORD_SET]);
+              seen[PS_RECORD_SET] && seen[PS_RECORD_BUNDLE]);
     cr_assert_gt(n, 1000);
 }

@@ -49,6 +49,26 @@ Test(session_answer, values_come_with_their_payload)
     cr_assert_eq(ps_payload_size(f->outbox.effects[0].payload), 4);
 }
 
+/* The relay that brought it does not know the request's number. */
+Test(session_answer, what_a_bundle_brought_ends_by_its_seq)
+{
+    FIXTURE(f);
+
+    get_ready(f);
+    (void)push(f, 0);
+    (void)pull(f, 0, 0);
+    (void)push(f, 0);
+    ps_outbox_clear(&f->outbox);
+    ack(f, 0, 0, 0, 3);
+    EXPECT(f, "end 4 ACK\n");
+    ack(f, 0, 0, 0, 3); /* comes again */
+    ack(f, 0, 0, 0, 9);
+    ack(f, 0, 0, 1, 2);
+    EXPECT(f, "");
+    ack(f, 0, 0, 0, 2);
+    EXPECT(f, "end 2 ACK\n");
+}
+
 Test(session_answer, refusal_for_good_ends_it)
 {
     FIXTURE(f);

@@ -110,7 +110,8 @@ static const expected_t of_messages[] = {
     {"MARK", "jJA"},        {"PROBE", "rRjJoOA"}, {"ACK", "n"},    {"VALUES", "n"},
     {"REFUSED", "n"},       {"PARKED", "n"},      {"MOVED", "n"},  {"CHUNK", "rRxjJoOnA"},
     {"BYE", "rRxjJoOnA"},   {"PEER", "n"},        {"APPEND", "n"}, {"APPENDED", "n"},
-    {"ROWS", "n"},          {"TAKEN", "n"},
+    {"ROWS", "n"},          {"TAKEN", "n"},       {"MEET", "n"},   {"BUNDLE", "jJA"},
+    {"RELAYED", "n"},
 };
 
 static const expected_t of_node_messages[] = {

@@ -76,7 +76,7 @@ Test(format_note, an_older_format_that_is_read_becomes_the_new_one)
     cr_assert_eq(settle(1), PSD_OK);
     cr_assert_eq(settle(PS_DISK_FORMAT), PSD_OK);
     cr_assert_eq(settle(PS_DISK_FORMAT), PSD_OK);
-    expect(PSD_FOREIGN, 1, "has data format 3");
+    expect(PSD_FOREIGN, 1, "has data format 4");
 }
 
 Test(format_note, each_file_of_a_node_makes_it_used)
@@ -126,7 +126,7 @@ static void walk(sim_disk_fault_t fault)
             sim_disk_restart(sim);
         }
         cr_assert_eq(settle(3), PSD_OK, "operation %d: %s", (int)i, psd_error_text(err));
-        expect(PSD_FOREIGN, 4, "has data format 3");
+        expect(PSD_FOREIGN, 4, "has data format 4");
     }
 }
 

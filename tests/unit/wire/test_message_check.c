@@ -223,6 +223,45 @@ Test(message_check, taken)
                 "EPOCH");
 }
 
+Test(message_check, meet)
+{
+    trial_t trial = sample(PS_KIND_MEET);
+
+    REFUSED(MEET, meet, step, 0, "0; allowed: 1..3");
+    REFUSED(MEET, meet, step, 4, "4; allowed: 1..3");
+    REFUSED(MEET, meet, job, 0, "0; allowed: 1..4294967295");
+    REFUSED(MEET, meet, worker, 4096, "4096; allowed: 0..4095");
+    trial.message.meet.step = PS_MEET_ASK;
+    assert_says(&trial, PSD_PROTO, "MEET.proof is 1; allowed: 0 as step is ASK");
+}
+
+Test(message_check, bundle)
+{
+    trial_t trial = sample(PS_KIND_BUNDLE);
+
+    REFUSED(BUNDLE, bundle, job, 0, "0; allowed: 1..4294967295");
+    REFUSED(BUNDLE, bundle, clock, UINT64_MAX,
+            "18446744073709551615; allowed: "
+            "0..18446744073709551614");
+    REFUSED(BUNDLE, bundle, urgent, 2, "2; allowed: 0..1");
+    REFUSED(BUNDLE, bundle, n_from, 0, "0; allowed: 1..4096");
+    REFUSED(BUNDLE, bundle, n_from, 4097, "4097; allowed: 1..4096");
+    REFUSED(BUNDLE, bundle, n_spans, 65, "65; allowed: 0..64");
+    trial.message.bundle.n_from = 2;
+    assert_says(&trial, PSD_PROTO,
+                "BUNDLE values are 40 bytes; 2 contributors and 0 spans need 80");
+}
+
+Test(message_check, relayed)
+{
+    trial_t trial = sample(PS_KIND_RELAYED);
+
+    REFUSED(RELAYED, relayed, news, 0, "0; allowed: 1..4");
+    REFUSED(RELAYED, relayed, news, 5, "5; allowed: 1..4");
+    trial.message.relayed.news = PS_RELAYED_DONE;
+    assert_says(&trial, PSD_PROTO, "RELAYED.waits_for is 68; allowed: 0 as news is not WAITS");
+}
+
 Test(message_check, numbers_of_the_slice_are_known)
 {
     REFUSED(PUSH, push, rows, 2, "2; allowed: 0..1 as it asks");

@@ -236,8 +236,8 @@ static void assert_refused(size_t sample, size_t at, uint64_t value, size_t widt
 
 Test(record, fields_are_checked)
 {
-    assert_refused(2, AT_KIND, 0, 1, "byte 16: kind is 0; allowed: 1..12");
-    assert_refused(2, AT_KIND, 13, 1, "byte 16: kind is 13; allowed: 1..12");
+    assert_refused(2, AT_KIND, 0, 1, "byte 16: kind is 0; allowed: 1..13");
+    assert_refused(2, AT_KIND, 14, 1, "byte 16: kind is 14; allowed: 1..13");
     assert_refused(2, AT_N_ROWS, 6, 8, "byte 72: n_rows is 6; allowed: 0 as kind is not PUSH");
     assert_refused(1, AT_STATUS, 0, 2,
                    "byte 18: status is 0; allowed: the numbers of the status "
@@ -389,12 +389,13 @@ Test(record, kinds_have_names)
     cr_assert_str_eq(ps_record_kind_name(PS_RECORD_PUSH), "PUSH");
     cr_assert_str_eq(ps_record_kind_name(PS_RECORD_EPOCH), "EPOCH");
     cr_assert_str_eq(ps_record_kind_name(PS_RECORD_SET), "SET");
+    cr_assert_str_eq(ps_record_kind_name(PS_RECORD_BUNDLE), "BUNDLE");
     cr_assert_str_eq(ps_record_kind_name(PS_RECORD_ANEW), "ANEW");
     cr_assert_str_eq(ps_record_kind_name(PS_RECORD_ROWS), "ROWS");
     cr_assert_str_eq(ps_record_kind_name(PS_RECORD_LEAVE), "LEAVE");
     cr_assert_str_eq(ps_record_kind_name(PS_RECORD_AHEAD), "AHEAD");
     cr_assert_str_eq(ps_record_kind_name(PS_RECORD_RETIRE), "RETIRE");
-    cr_assert_str_eq(ps_record_kind_name((ps_record_kind_t)13), "?");
+    cr_assert_str_eq(ps_record_kind_name((ps_record_kind_t)14), "?");
 }
 
 Test(record, rows_of_a_checkpoint_come_back_as_they_were)

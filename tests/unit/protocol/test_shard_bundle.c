@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A bundle at its shard: taken whole, answered again, or split. */
+#include "protocol/facts/job_bytes.h"
+#include "protocol/partition/replay.h"
+#include "protocol/shard/shard_state.h"
+#include "shard_bench.h"
+#include "wire/records/bundle.h"
+
+#define JOB 3
+#define WORKERS 4
+#define CONNS 100 /* worker i has connection CONNS + i and session SESSION + 1 + i */
+#define ANSWERS_MAX 16
+
+/* Their sum depends on its order: 2e-9 by halves, 0 one after the other. */
+static const float DELTAS[WORKERS] = {1e-9F, 1e-9F, 1, -1};
+
+static bench_t bench;
+static ps_worker_t workers[WORKERS];
+static uint64_t version;
+static uint64_t requests;
+
+/* What is made of pushes of some workers to row 0. */
+typedef struct made {
+    ps_bundle_from_t from[WORKERS];
+    ps_bundle_span_t spans[WORKERS];
+    float values[WORKERS];
+    ps_bundle_t bundle;
+} made_t;
+
+static void say_as(uint32_t worker, const ps_message_t *message, ps_payload_t *payload)
+{
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_MESSAGE,
+                                            .conn = CONNS + worker,
+                                            .message = message,
+                                            .payload = payload}),
+                 PSD_OK);
+}
+
+/* A pull of the worker: its session is known as one of the job. */
+static void look_as(uint32_t worker)
+{
+    const ps_message_t message = {.kind = PS_KIND_PULL,
+                                  .pull = {.request = 1000,
+                                           .table = 1,
+                                           .epoch = 4,
+                                           .job = JOB,
+                                           .worker = worker,
+                                           .joins = 1,
+                                           .rows = PS_ROWS_RANGE,
+                                           .type = PS_TYPE_F32,
+                                           .n_rows = 1,
+                                           .n_cols = 1}};
+
+    say_as(worker, &message, NULL);
+    cr_assert_eq(said(&bench)->kind, PS_KIND_VALUES);
+}
+
+static void tell_job(void)
+{
+    const ps_job_t job = {
+        .id = JOB, .name = "lr", .version = ++version, .workers = workers, .n_workers = WORKERS};
+
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}), PSD_OK);
+}
+
+static void setup(void)
+{
+    cr_assert_eq(open_bench(&bench), PSD_OK);
+    bench.shard->step.args.sessions_max = 64;
+    version = 0;
+    requests = 0;
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        ps_message_t message = {.kind = PS_KIND_HELLO, .hello = good_hello};
+
+        workers[i] =
+            (ps_worker_t){.worker = i, .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1};
+        message.hello.session = SESSION + 1 + i;
+        say_as(i, &message, NULL);
+    }
+    tell_job();
+    bench.spec.combine = PS_COMBINE_CLOCK_SUM;
+    cr_assert_eq(set_table(&bench), PSD_OK);
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        look_as(i);
+    }
+}
+
+static void teardown(void)
+{
+    close_bench(&bench);
+}
+
+TestSuite(shard_bundle, .init = setup, .fini = teardown);
+
+static void push_of(uint32_t worker, uint64_t seq, uint64_t clock, float value)
+{
+    const uint64_t row = 0;
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *payload =
+        ps_payload_copy((ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
+                        (ps_bytes_t){(const uint8_t *)&value, sizeof value});
+    ps_message_t message = push_message(seq);
+
+    message.flags = PS_FLAG_MARK;
+    message.push.job = JOB;
+    message.push.worker = worker;
+    message.push.joins = 1;
+    message.push.clock = clock;
+    say_as(worker, &message, payload);
+}
+
+/* Worker first's pushes … of n workers, seq `seq` of each, which also mark. */
+static void add_from(made_t *made, uint32_t first, uint32_t n, uint64_t seq)
+{
+    made->bundle.from = made->from;
+    made->bundle.spans = made->spans;
+    for (uint32_t i = first; i < first + n; i++) {
+        made->from[made->bundle.n_from++] = (ps_bundle_from_t){.session = SESSION + 1 + i,
+                                                               .first_seq = seq,
+                                                               .last_seq = seq,
+                                                               .worker = i,
+                                                               .joins = 1,
+                                                               .marks = true};
+    }
+}
+
+/* They all brought rows, whose sum is value. */
+static void add_span(made_t *made, uint32_t first, uint32_t n, uint64_t seq, float value)
+{
+    uint16_t at = made->bundle.n_spans++;
+
+    made->values[at] = value;
+    made->spans[at] = (ps_bundle_span_t){
+        .first = first,
+        .n = n,
+        .from = made->bundle.n_from,
+        .n_from = (uint16_t)n,
+        .slice =
+            {.rows = PS_ROWS_RANGE, .type = PS_TYPE_F32, .n_rows = 1, .n_cols = 1, .n_values = 1},
+        .body = {.values = {(const uint8_t *)&made->values[at], sizeof(float)}}};
+    add_from(made, first, n, seq);
+}
+
+static void bring(uint32_t worker, const made_t *made, uint64_t clock)
+{
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
+    const ps_message_t message = {.kind = PS_KIND_BUNDLE,
+                                  .bundle = {.request = ++requests,
+                                             .table = 1,
+                                             .epoch = 4,
+                                             .job = JOB,
+                                             .worker = worker,
+                                             .joins = 1,
+                                             .clock = clock,
+                                             .timeout_ms = 50,
+                                             .n_from = made->bundle.n_from,
+                                             .n_spans = made->bundle.n_spans}};
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+
+    cr_assert(ps_bundle_size(&made->bundle, &size));
+    payload = ps_payload_room(0, 0, size, &bytes);
+    cr_assert_not_null(payload);
+    ps_bundle_write(&made->bundle, bytes);
+    say_as(worker, &message, payload);
+}
+
+/* ACKs that went to that worker for what a bundle brought. */
+static size_t acks_of(uint32_t worker, uint64_t seq)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < bench.outbox.n_effects; i++) {
+        const ps_effect_t *effect = &bench.outbox.effects[i];
+
+        n += effect->kind == PS_EFFECT_SEND && effect->to == CONNS + worker &&
+                     effect->message.kind == PS_KIND_ACK && effect->message.ack.request == 0 &&
+                     effect->message.ack.seq == seq
+                 ? 1
+                 : 0;
+    }
+    return n;
+}
+
+static const ps_message_t *relay_heard(void)
+{
+    for (size_t i = 0; i < bench.outbox.n_effects; i++) {
+        const ps_effect_t *effect = &bench.outbox.effects[i];
+
+        if (effect->kind == PS_EFFECT_SEND &&
+            ((effect->message.kind == PS_KIND_ACK && effect->message.ack.request == requests) ||
+             (effect->message.kind == PS_KIND_PARKED &&
+              effect->message.parked.request == requests) ||
+             (effect->message.kind == PS_KIND_REFUSED &&
+              effect->message.refused.request == requests))) {
+            return &effect->message;
+        }
+    }
+    return NULL;
+}
+
+static void expect_split(uint64_t n_in, const char *text)
+{
+    const ps_message_t *message = relay_heard();
+
+    cr_assert_not_null(message);
+    cr_assert_eq(message->kind, PS_KIND_REFUSED);
+    cr_assert_eq(message->refused.status, PSD_SPLIT, "%s", message->refused.text);
+    cr_assert_eq(message->refused.detail, n_in);
+    cr_assert_str_eq(message->refused.text, text);
+}
+
+static void expect_taken(void)
+{
+    cr_assert_not_null(relay_heard());
+    cr_assert_eq(relay_heard()->kind, PS_KIND_ACK, "%s",
+                 relay_heard()->kind == PS_KIND_REFUSED ? relay_heard()->refused.text : "parked");
+}
+
+static ps_partition_t *partition_of(const bench_t *of)
+{
+    const ps_local_table_t *table = ps_map_get(&of->shard->step.tables, 1);
+
+    return table->partitions[0];
+}
+
+/* One record, the bits of direct pushes, and each origin hears it. */
+Test(shard_bundle, one_record_takes_all_of_it)
+{
+    made_t made = {.bundle = {.from = NULL}};
+    float sum = (DELTAS[0] + DELTAS[1]) + (DELTAS[2] + DELTAS[3]);
+    uint64_t before = 0;
+
+    push_of(0, 1, 0, 1); /* from here on the table combines */
+    push_of(1, 1, 0, 0);
+    push_of(2, 1, 0, 0);
+    push_of(3, 1, 0, 0);
+    before = partition_of(&bench)->lsn;
+    add_span(&made, 0, 4, 2, sum);
+    bring(2, &made, 1);
+    expect_taken();
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        cr_assert_eq(acks_of(i, 2), 1);
+    }
+    cr_assert_eq(partition_of(&bench)->lsn, before + 1);
+    cr_assert_eq(pull(&bench, 0), 1 + sum);
+    bring(2, &made, 1); /* the answer was lost */
+    expect_taken();
+    cr_assert_eq(acks_of(3, 2), 1);
+    cr_assert_eq(partition_of(&bench)->lsn, before + 1);
+    cr_assert_eq(pull(&bench, 0), 1 + sum);
+}
+
+/* Replays what the last step has recorded, as another copy or a restart does. */
+static void follow(bench_t *copy)
+{
+    ps_partition_t *partition = partition_of(copy);
+
+    copy->shard->step.outbox = &copy->outbox;
+    for (size_t i = 0; i < bench.outbox.n_effects; i++) {
+        const ps_effect_t *effect = &bench.outbox.effects[i];
+
+        if (effect->kind == PS_EFFECT_RECORD) {
+            cr_assert(ps_partition_takes_record(&copy->shard->step, partition, &effect->record,
+                                                effect->payload));
+            cr_assert(ps_partition_replay(&copy->shard->step, partition, &effect->record,
+                                          effect->payload));
+        }
+    }
+    copy->shard->step.outbox = NULL;
+    ps_outbox_clear(&copy->outbox);
+}
+
+/* The record of the job, which the first request of a worker made. */
+static void give_gate(bench_t *copy)
+{
+    const ps_job_t job = {
+        .id = JOB, .name = "lr", .version = version, .workers = workers, .n_workers = WORKERS};
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = ps_job_encode(&job);
+    const ps_record_t record = {
+        .kind = PS_RECORD_JOB, .table = 1, .lsn = 1, .epoch = 4, .job = JOB, .seq = version};
+
+    cr_assert_not_null(payload);
+    copy->shard->step.outbox = &copy->outbox;
+    cr_assert(ps_partition_replay(&copy->shard->step, partition_of(copy), &record, payload));
+    copy->shard->step.outbox = NULL;
+}
+
+static uint64_t next_of(const ps_partition_t *partition, uint64_t session)
+{
+    const ps_window_t *window = ps_map_get(&partition->windows, session);
+
+    return window == NULL ? 1 : window->next;
+}
+
+/* In a copy, or after a restart, all windows have moved as well, and all marks count. */
+Test(shard_bundle, its_record_does_the_same_elsewhere)
+{
+    made_t made = {.bundle = {.from = NULL}};
+    bench_t copy;
+
+    cr_assert_eq(open_bench(&copy), PSD_OK);
+    give_gate(&copy);
+    push_of(3, 1, 0, 1);
+    follow(&copy);
+    add_span(&made, 0, 2, 1, 2);
+    add_from(&made, 2, 1, 1);
+    bring(1, &made, 0);
+    expect_taken();
+    follow(&copy);
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        cr_assert_eq(next_of(partition_of(&copy), SESSION + 1 + i), 2);
+    }
+    cr_assert_eq(ps_partition_closed(partition_of(&copy), JOB), 1);
+    cr_assert_eq(pull(&copy, 0), 3);
+    cr_assert_eq(pull(&bench, 0), 3);
+    close_bench(&copy);
+}
+
+/* A copy does not trust its primary's checks. */
+Test(shard_bundle, a_bad_record_is_not_replayed)
+{
+    made_t made = {.bundle = {.from = NULL}};
+    ps_record_t record = {.kind = PS_RECORD_BUNDLE};
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
+    bench_t copy;
+
+    cr_assert_eq(open_bench(&copy), PSD_OK);
+    give_gate(&copy);
+    push_of(3, 1, 0, 1);
+    follow(&copy);
+    add_span(&made, 0, 2, 1, 2);
+    bring(1, &made, 0);
+    for (size_t i = 0; i < bench.outbox.n_effects; i++) {
+        if (bench.outbox.effects[i].kind == PS_EFFECT_RECORD) {
+            record = bench.outbox.effects[i].record;
+            payload = ps_payload_keep(bench.outbox.effects[i].payload);
+        }
+    }
+    cr_assert_eq(record.kind, PS_RECORD_BUNDLE);
+    copy.shard->step.outbox = &copy.outbox;
+    cr_assert(ps_partition_takes_record(&copy.shard->step, partition_of(&copy), &record, payload));
+    cr_assert_not(ps_partition_takes_record(&copy.shard->step, partition_of(&copy), &record, NULL));
+    record.worker = 1; /* contributors */
+    cr_assert_not(
+        ps_partition_takes_record(&copy.shard->step, partition_of(&copy), &record, payload));
+    record.worker = 2;
+    record.job = JOB + 1;
+    cr_assert_not(
+        ps_partition_takes_record(&copy.shard->step, partition_of(&copy), &record, payload));
+    record.job = JOB;
+    partition_of(&copy)->combine = PS_COMBINE_EACH;
+    cr_assert_not(
+        ps_partition_takes_record(&copy.shard->step, partition_of(&copy), &record, payload));
+    copy.shard->step.outbox = NULL;
+    close_bench(&copy);
+}
+
+Test(shard_bundle, its_bits_are_those_of_direct_pushes)
+{
+    made_t made = {.bundle = {.from = NULL}};
+    float direct = 0;
+
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        push_of(i, 1, 0, DELTAS[i]);
+    }
+    direct = pull(&bench, 0);
+    cr_assert_float_eq(direct, 2e-9F, 1e-15F);
+    add_span(&made, 0, 2, 2, DELTAS[0] + DELTAS[1]);
+    bring(0, &made, 1);
+    expect_taken();
+    push_of(3, 2, 1, DELTAS[3]);
+    push_of(2, 2, 1, DELTAS[2]);
+    cr_assert_eq(pull(&bench, 0), direct + direct);
+}
+
+/* F3: origin 1 went directly, and the bundle comes late. */
+Test(shard_bundle, what_is_in_partly_is_split_and_consumes_nothing)
+{
+    made_t made = {.bundle = {.from = NULL}};
+
+    push_of(1, 1, 0, 5);
+    add_span(&made, 0, 2, 1, 8);
+    bring(0, &made, 0);
+    expect_split(1, "it is not the turn of all its contributors");
+    cr_assert_eq(acks_of(0, 1), 0);
+    push_of(0, 1, 0, 3);
+    push_of(2, 1, 0, 0);
+    push_of(3, 1, 0, 0);
+    cr_assert_eq(pull(&bench, 0), 8);
+    bring(0, &made, 0);
+    expect_taken();
+    cr_assert_eq(pull(&bench, 0), 8, "all of it is in");
+}
+
+Test(shard_bundle, a_mark_in_a_split_bundle_does_not_count)
+{
+    made_t made = {.bundle = {.from = NULL}};
+
+    push_of(3, 1, 0, 1);
+    push_of(2, 1, 0, 1);
+    push_of(1, 1, 0, 1);
+    add_span(&made, 0, 2, 1, 2);
+    bring(0, &made, 0);
+    expect_split(1, "it is not the turn of all its contributors");
+    cr_assert_eq(pull(&bench, 0), 0, "worker 0 has not marked");
+}
+
+/* Worker 1 lives and may still push: its delta belongs inside of the sum. */
+Test(shard_bundle, a_span_without_a_live_worker_is_split)
+{
+    made_t made = {.bundle = {.from = NULL}};
+
+    add_span(&made, 0, 4, 1, 4);
+    made.bundle.n_from = 3;
+    made.spans[0].n_from = 3;
+    bring(0, &made, 0);
+    expect_split(0, "others at a span's positions push by themselves");
+    workers[3].state = PS_WORKER_FINISHED;
+    tell_job();
+    bring(0, &made, 0);
+    expect_taken();
+    cr_assert_eq(pull(&bench, 0), 4);
+}
+
+/* It has pushed, and does not mark with it: more may come. */
+Test(shard_bundle, a_span_beside_an_open_push_is_split)
+{
+    made_t made = {.bundle = {.from = NULL}};
+    ps_message_t message = push_message(1);
+    const uint64_t row = 0;
+    const float value = 1;
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *payload =
+        ps_payload_copy((ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
+                        (ps_bytes_t){(const uint8_t *)&value, sizeof value});
+
+    message.push.job = JOB;
+    message.push.joins = 1;
+    say_as(0, &message, payload);
+    add_span(&made, 0, 2, 1, 2);
+    made.from[0].first_seq = 2;
+    made.from[0].last_seq = 2;
+    bring(0, &made, 0);
+    expect_split(0, "others at a span's positions push by themselves");
+}
+
+/* F4 */
+Test(shard_bundle, a_lost_contributor_splits_it)
+{
+    made_t made = {.bundle = {.from = NULL}};
+
+    push_of(0, 1, 0, 0);
+    workers[1].state = PS_WORKER_LOST;
+    tell_job();
+    add_span(&made, 2, 2, 1, 2);
+    bring(0, &made, 0);
+    expect_taken();
+    made = (made_t){.bundle = {.from = NULL}};
+    add_from(&made, 0, 2, 1);
+    made.from[0].first_seq = 2;
+    made.from[0].last_seq = 2;
+    bring(2, &made, 1);
+    expect_split(0, "a contributor may not work now");
+}
+
+Test(shard_bundle, only_a_worker_of_the_job_brings_one)
+{
+    made_t made = {.bundle = {.from = NULL}};
+
+    add_from(&made, 0, 2, 1);
+    workers[3].state = PS_WORKER_FINISHED;
+    tell_job();
+    bring(3, &made, 0);
+    expect_split(0, "its sender is no worker of the job now");
+    bring(2, &made, 0);
+    expect_taken();
+}
+
+/* Sessions are numbers; a relay may not use up seqs of clients to come, nor of others. */
+Test(shard_bundle, a_session_of_others_splits_it)
+{
+    made_t made = {.bundle = {.from = NULL}};
+
+    add_from(&made, 0, 2, 1);
+    made.from[1].session = 900;
+    bring(0, &made, 0);
+    expect_split(0, "a contributor is not known here as a client of the job");
+    made.from[1].session = SESSION; /* a client of no job */
+    bring(0, &made, 0);
+    expect_split(0, "a contributor is not known here as a client of the job");
+}
+
+Test(shard_bundle, a_table_that_takes_each_push_takes_none)
+{
+    made_t made = {.bundle = {.from = NULL}};
+
+    bench.spec.combine = PS_COMBINE_EACH;
+    cr_assert_eq(set_table(&bench), PSD_OK);
+    add_span(&made, 0, 2, 1, 2);
+    bring(0, &made, 0);
+    expect_split(0, "the table does not add up this job's clocks");
+}
+
+Test(shard_bundle, bad_rows_split_it)
+{
+    made_t made = {.bundle = {.from = NULL}};
+
+    add_span(&made, 0, 2, 1, 2);
+    made.spans[0].slice.first_row = 2 * N_ROWS;
+    bring(0, &made, 0);
+    expect_split(0, "rows of a span cannot be taken");
+}
+
+Test(shard_bundle, too_many_seqs_split_it)
+{
+    made_t made = {.bundle = {.from = NULL}};
+
+    add_from(&made, 0, 2, 1);
+    made.from[0].last_seq = UINT64_MAX - 1;
+    bring(0, &made, 0);
+    expect_split(0, "its contributors have too many pushes");
+}
+
+/* The next clock's bundle comes before the last one of this clock. */
+Test(shard_bundle, one_that_is_early_waits_for_the_clock)
+{
+    made_t made = {.bundle = {.from = NULL}};
+    size_t n_bundles = 0;
+
+    push_of(0, 1, 0, 1);
+    push_of(1, 1, 0, 1);
+    push_of(2, 1, 0, 1);
+    add_span(&made, 0, 2, 2, 5);
+    bring(0, &made, 1);
+    cr_assert_null(relay_heard());
+    cr_assert_eq(bench.shard->step.n_held, 1);
+    requests--; /* the same one again */
+    bring(0, &made, 1);
+    cr_assert_eq(relay_heard()->kind, PS_KIND_PARKED);
+    cr_assert_eq(bench.shard->step.n_held, 1);
+    bench.now_ms += 60;
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}), PSD_OK);
+    cr_assert_eq(relay_heard()->kind, PS_KIND_PARKED);
+    push_of(3, 1, 0, 1);
+    expect_taken();
+    for (size_t i = 0; i < bench.outbox.n_effects; i++) {
+        n_bundles += bench.outbox.effects[i].kind == PS_EFFECT_RECORD &&
+                             bench.outbox.effects[i].record.kind == PS_RECORD_BUNDLE
+                         ? 1
+                         : 0;
+    }
+    cr_assert_eq(n_bundles, 1);
+    cr_assert_eq(bench.shard->step.n_held, 0);
+    push_of(2, 2, 1, 0);
+    push_of(3, 2, 1, 0);
+    cr_assert_eq(pull(&bench, 0), 9);
+}
+
+Test(shard_bundle, bytes_that_are_no_bundle_are_refused)
+{
+    made_t made = {.bundle = {.from = NULL}};
+
+    add_from(&made, 0, 2, 1);
+    made.from[1].worker = 0;
+    bring(0, &made, 0);
+    cr_assert_eq(relay_heard()->kind, PS_KIND_REFUSED);
+    cr_assert_eq(relay_heard()->refused.status, PSD_PROTO);
+    cr_assert_str_eq(relay_heard()->refused.text, "BUNDLE: contributor 1: member is 0; allowed: "
+                                                  "contributors ascend by worker, then member");
+}
+
+/* A worker joins the running clock at a position of a span that is in already: C2 does not speak
+ * of it, but all of it counts. */
+Test(shard_bundle, a_push_inside_of_a_span_that_is_in_is_a_sum_of_its_own)
+{
+    made_t made = {.bundle = {.from = NULL}};
+
+    workers[1].state = PS_WORKER_LOST;
+    tell_job();
+    add_span(&made, 0, 2, 1, 2);
+    made.bundle.n_from = 1;
+    made.spans[0].n_from = 1;
+    bring(0, &made, 0);
+    expect_taken();
+    workers[1].state = PS_WORKER_RUNNING;
+    tell_job();
+    push_of(1, 1, 0, 3);
+    push_of(2, 1, 0, 10);
+    push_of(3, 1, 0, 20);
+    cr_assert_eq(pull(&bench, 0), 35);
+}
