@@ -15,6 +15,7 @@
  *          sim_client.c a session and the script that it follows
  *          sim_script.c the clients' scripts, from a seed
  *          sim_slice.c  the bytes of its operations
+ *          sim_relay.c  pushes and marks of a clock, added up on their way
  *          sim_copy.c   shards rebuilt from their records
  *          sim_check.c  values seen against the ledger of pushes
  *          sim_run.c    the loop; sim_search.c many seeds
@@ -74,6 +75,7 @@ typedef struct sim_weather {
     uint32_t delay_ms;
     uint32_t cut_ms;  /* mean time between two cuts; 0: none */
     uint32_t lanes;   /* of 100 connections; the others lose packets */
+    uint32_t relayed; /* of 100 pushes and marks, where clocks are added up */
     uint64_t calm_ms; /* no faults from here on */
 } sim_weather_t;
 
@@ -195,7 +197,8 @@ typedef enum sim_event_kind {
     SIM_EVENT_KILL = 10,
     SIM_EVENT_LOST = 11,
     SIM_EVENT_AGAIN = 12,
-    SIM_EVENT_FLUSH = 13 /* a: conn, b: 1 to the shard, 0 to the client */
+    SIM_EVENT_FLUSH = 13, /* a: conn, b: 1 to the shard, 0 to the client */
+    SIM_EVENT_RELAY = 14  /* a: lot that goes on as a bundle, b: 1 a second time */
 } sim_event_kind_t;
 
 typedef struct sim_event {
@@ -207,6 +210,8 @@ typedef struct sim_event {
     sim_packet_t *packet; /* held */
     ps_job_t *job;        /* owned */
 } sim_event_t;
+
+struct sim_relay;
 
 typedef struct sim {
     sim_plan_t plan;
@@ -233,11 +238,14 @@ typedef struct sim {
     sim_client_t clients[SIM_CLIENTS_MAX];
     size_t n_clients; /* the reader included */
     uint64_t n_pulls_checked;
-    uint64_t n_batches;   /* of more than one message */
-    uint64_t n_under_way; /* requests repeated while their values came */
-    uint64_t n_coded;     /* requests through a filter */
-    bool reading;         /* all workers have finished */
-    FILE *trace;          /* NULL: none */
+    uint64_t n_batches;      /* of more than one message */
+    uint64_t n_under_way;    /* requests repeated while their values came */
+    uint64_t n_coded;        /* requests through a filter */
+    struct sim_relay *relay; /* owned; NULL: clients send everything themselves */
+    uint64_t n_bundles;      /* taken */
+    uint64_t n_sums;         /* of these, with a span of several workers */
+    bool reading;            /* all workers have finished */
+    FILE *trace;             /* NULL: none */
     bool failed;
     char violation[1024];
 } sim_t;
@@ -252,6 +260,8 @@ typedef struct sim_result {
     uint64_t n_batches;
     uint64_t n_under_way;
     uint64_t n_coded;
+    uint64_t n_bundles;
+    uint64_t n_sums;
 } sim_result_t;
 
 /* Runs one world. trace may be NULL. */
@@ -329,6 +339,17 @@ void sim_filter_send(sim_t *sim, sim_client_t *client, uint64_t link, const ps_m
 ps_payload_t *sim_filter_received(sim_t *sim, sim_client_t *client, uint64_t link,
                                   ps_message_t *message, ps_payload_t *payload);
 
+/* sim_relay.c */
+void sim_relay_start(sim_t *sim);
+/* A relay may get a message of the client instead of the shard, or as well. True: instead. */
+bool sim_relay_takes(sim_t *sim, sim_client_t *client, uint64_t link, const ps_message_t *message,
+                     ps_payload_t *payload);
+/* The lot goes to its shard, as a bundle; again: it went before. */
+void sim_relay_send(sim_t *sim, uint64_t lot, bool again);
+/* The message answers a bundle: it is the relay's. */
+bool sim_relay_hears(const ps_message_t *message);
+void sim_relay_done(sim_t *sim);
+
 /* sim_node.c */
 void sim_node_start(sim_t *sim);
 void sim_node_event(sim_t *sim, uint32_t shard, ps_event_t *event);
@@ -375,5 +396,6 @@ void sim_check_sum(sim_t *sim, sim_client_t *client, size_t at, const ps_message
 /* Checks what operation `at` of the client, a pull or pushpull, saw. */
 void sim_check_values(sim_t *sim, sim_client_t *client, size_t at, const ps_message_t *message,
                       const ps_payload_t *payload);
-void sim_check_record(sim_t *sim, uint32_t shard, const ps_record_t *record);
+void sim_check_record(sim_t *sim, uint32_t shard, const ps_record_t *record,
+                      const ps_payload_t *payload);
 #endif

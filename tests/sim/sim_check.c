@@ -12,6 +12,7 @@
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "sim.h"
+#include "wire/records/bundle.h"
 
 /* A gathered payload, for easy access. */
 typedef struct seen {
@@ -330,10 +331,46 @@ void sim_check_sum(sim_t *sim, sim_client_t *client, size_t at, const ps_message
              bound.promise, client->number, at + 1, number, bound.least, bound.most);
 }
 
-void sim_check_record(sim_t *sim, uint32_t shard, const ps_record_t *record)
+/* The partition takes seqs first … last of a session. */
+static void check_seqs(sim_t *sim, uint32_t partition, uint64_t session, uint64_t first,
+                       uint64_t last)
+{
+    uint64_t *before = NULL;
+
+    sim_need(session >= 1 && session <= SIM_CLIENTS_MAX, "a session that exists");
+    before = &sim->seqs[partition][session - 1];
+    if (first != *before + 1) {
+        sim_fail(sim, "W3: partition %u takes seq %llu of session %llu after %llu", partition,
+                 (unsigned long long)first, (unsigned long long)session,
+                 (unsigned long long)*before);
+    }
+    *before = last;
+}
+
+static void check_bundle(sim_t *sim, const ps_record_t *record, const ps_payload_t *payload)
+{
+    PSD_AUTO(ps_bundle_done) ps_bundle_t bundle = {.from = NULL};
+    bool is_sum = false;
+
+    sim_need(payload != NULL && payload->n_spans == 1 &&
+                 ps_bundle_read(payload->spans[0], (uint16_t)record->worker,
+                                (uint16_t)record->member, &bundle, NULL) == PSD_OK,
+             "a bundle that can be read");
+    for (uint16_t i = 0; i < bundle.n_from; i++) {
+        check_seqs(sim, record->partition, bundle.from[i].session, bundle.from[i].first_seq,
+                   bundle.from[i].last_seq);
+    }
+    for (uint16_t i = 0; i < bundle.n_spans; i++) {
+        is_sum = is_sum || bundle.spans[i].n > 1;
+    }
+    sim->n_bundles++;
+    sim->n_sums += is_sum ? 1 : 0;
+}
+
+void sim_check_record(sim_t *sim, uint32_t shard, const ps_record_t *record,
+                      const ps_payload_t *payload)
 {
     uint64_t *lsn = &sim->lsn[record->partition];
-    uint64_t *last = NULL;
 
     if (sim->routes[record->partition].shard != shard) {
         sim_fail(sim, "partition %u changes at shard %u, where it is not", record->partition,
@@ -344,18 +381,13 @@ void sim_check_record(sim_t *sim, uint32_t shard, const ps_record_t *record)
                  (unsigned long long)*lsn, (unsigned long long)record->lsn);
     }
     *lsn = record->lsn;
+    if (record->kind == PS_RECORD_BUNDLE) {
+        check_bundle(sim, record, payload);
+        return;
+    }
     if (record->kind != PS_RECORD_PUSH && record->kind != PS_RECORD_MARK &&
         record->kind != PS_RECORD_REFUSAL) {
         return;
     }
-    sim_need(record->session >= 1 && record->session <= SIM_CLIENTS_MAX, "a session that exists");
-    last = &sim->seqs[record->partition][record->session - 1];
-    if (record->seq != *last + 1) {
-        sim_fail(sim,
-                 "W3: partition %u takes seq %llu of session %llu after "
-                 "%llu",
-                 record->partition, (unsigned long long)record->seq,
-                 (unsigned long long)record->session, (unsigned long long)*last);
-    }
-    *last = record->seq;
+    check_seqs(sim, record->partition, record->session, record->seq, record->seq);
 }

@@ -119,7 +119,8 @@ static void perform(sim_t *sim, sim_client_t *client, const ps_outbox_t *outbox)
             if (!ps_session_link_is_bulk(client->session, effect->to)) {
                 ps_session_allow_bulk(client->session, effect->to);
             }
-        } else if (effect->kind == PS_EFFECT_SEND) {
+        } else if (effect->kind == PS_EFFECT_SEND &&
+                   !sim_relay_takes(sim, client, effect->to, &effect->message, effect->payload)) {
             sim_filter_send(sim, client, effect->to, &effect->message, effect->payload);
         } else if (effect->kind == PS_EFFECT_DONE) {
             end_op(sim, client, effect->to, &effect->message, effect->payload);
@@ -341,7 +342,7 @@ void sim_client_received(sim_t *sim, uint32_t number, uint64_t link, const ps_me
     sim_client_t *client = &sim->clients[number];
     ps_message_t copy = *message;
 
-    if (client->session == NULL) {
+    if (client->session == NULL || sim_relay_hears(message)) {
         return;
     }
     plain = sim_filter_received(sim, client, link, &copy, payload);

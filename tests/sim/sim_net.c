@@ -119,7 +119,8 @@ static void add_message(sim_packet_t *packet, const ps_message_t *message, const
     uint8_t header[PS_HEADER_MAX];
     size_t size = ps_message_encode(message, header);
     size_t body_size = body->keys.size + body->index.size + body->values.size;
-    bool single = message->kind == PS_KIND_CHUNK || message->kind == PS_KIND_MOVED;
+    bool single = message->kind == PS_KIND_CHUNK || message->kind == PS_KIND_MOVED ||
+                  message->kind == PS_KIND_BUNDLE;
     ps_buffer_t *frame = add_frame(packet, true);
 
     append(frame, (ps_bytes_t){header, size});

@@ -28,7 +28,7 @@ static void perform(sim_t *sim, uint32_t shard, const ps_outbox_t *outbox)
             sim_send(sim, effect->to, false, &effect->message, effect->payload,
                      sim->plan.shard.chunk_bytes);
         } else if (effect->kind == PS_EFFECT_RECORD) {
-            sim_check_record(sim, shard, &effect->record);
+            sim_check_record(sim, shard, &effect->record, effect->payload);
             sim_copy_record(sim, shard, &effect->record, effect->payload);
         } else if (sim->trace != NULL && effect->kind == PS_EFFECT_NOTE) {
             ps_note_print(&effect->note, text, sizeof text, NULL);

@@ -8,7 +8,9 @@
 
 #include "sim.h"
 
+#ifndef SEEDS_MAX
 #define SEEDS_MAX 200 /* within which it must be found */
+#endif
 
 static inline int sim_planted_main(const char *bug)
 {

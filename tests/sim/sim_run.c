@@ -134,6 +134,9 @@ static void do_event(sim_t *sim, sim_event_t *event)
         sim_lane_gone(sim, event->b);
         sim_node_event(sim, (uint32_t)event->a, &gone);
         break;
+    case SIM_EVENT_RELAY:
+        sim_relay_send(sim, event->a, event->b != 0);
+        break;
     case SIM_EVENT_FLUSH:
         sim_flush(sim, event->a, event->b != 0);
         break;
@@ -239,6 +242,7 @@ static void start(sim_t *sim, uint64_t workload_seed)
     }
     sim->n_clients = sim->plan.n_clients + 1;
     sim_node_start(sim);
+    sim_relay_start(sim);
     if (sim->weather.cut_ms > 0) {
         sim_at(sim, sim->weather.cut_ms, SIM_EVENT_CUT, 0);
     }
@@ -292,6 +296,7 @@ static void done(sim_t *sim)
         ps_batch_done(&sim->conns[i].batch[1]);
     }
     sim_copy_done(sim);
+    sim_relay_done(sim);
     sim_lanes_done(sim);
     ps_free(sim->conns);
     for (size_t i = 0; i < sim->n_clients; i++) {
@@ -353,6 +358,8 @@ void sim_run(uint64_t workload_seed, uint64_t weather_seed, FILE *trace, sim_res
         .n_batches = sim->n_batches,
         .n_under_way = sim->n_under_way,
         .n_coded = sim->n_coded,
+        .n_bundles = sim->n_bundles,
+        .n_sums = sim->n_sums,
         /* in other modes a pull may be cut or late, and continue in another clock */
         .is_repeatable = sim->plan.spec.type == PS_TYPE_F32 && sim->plan.late == UINT32_MAX &&
                          sim->plan.killed == UINT32_MAX};

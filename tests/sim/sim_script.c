@@ -115,6 +115,7 @@ void sim_weather_make(uint64_t seed, sim_weather_t *ret_weather)
     static const uint32_t repeats[] = {0, 0, 50, 200};
     static const uint32_t cuts[] = {0, 2000, 700, 200};
     static const uint32_t lanes[] = {0, 50, 50, 100};
+    static const uint32_t relayed[] = {0, 60, 95, 100};
     ps_rng_t rng = {.state = ps_hash_u64(seed * 2)};
 
     *ret_weather = (sim_weather_t){
@@ -125,6 +126,8 @@ void sim_weather_make(uint64_t seed, sim_weather_t *ret_weather)
         .calm_ms = between(&rng, 1000, 8000),
         .lanes = lanes[ps_rng_below(&rng, 4)],
     };
+    rng.state = ps_hash_u64(seed ^ (UINT64_C(1) << 61)); /* the rest stays as it is */
+    ret_weather->relayed = relayed[ps_rng_below(&rng, 4)];
 }
 
 uint32_t sim_partition_of(const sim_plan_t *plan, uint32_t row)

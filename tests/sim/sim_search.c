@@ -37,6 +37,8 @@ uint64_t sim_search(uint64_t first, uint64_t n, bool verbose)
     uint64_t n_batches = 0;
     uint64_t n_under_way = 0;
     uint64_t n_coded = 0;
+    uint64_t n_bundles = 0;
+    uint64_t n_sums = 0;
 
     for (uint64_t seed = first; seed < first + n; seed++) {
         uint64_t other = seed + (UINT64_C(1) << 32);
@@ -49,6 +51,8 @@ uint64_t sim_search(uint64_t first, uint64_t n, bool verbose)
         n_batches += result.n_batches;
         n_under_way += result.n_under_way;
         n_coded += result.n_coded;
+        n_bundles += result.n_bundles;
+        n_sums += result.n_sums;
         if (result.failed) {
             show(seed, seed, result.violation);
             return seed;
@@ -69,10 +73,12 @@ uint64_t sim_search(uint64_t first, uint64_t n, bool verbose)
     }
     (void)printf("%" PRIu64 " seeds from %" PRIu64 ": clean; %" PRIu64 " events, %" PRIu64
                  " answers checked, %" PRIu64 " batches, %" PRIu64
-                 " requests through filters, %" PRIu64 " repeated while their values came\n",
-                 n, first, n_events, n_pulls, n_batches, n_coded, n_under_way);
-    if (n >= SEEDS_MANY && (n_batches < n || n_coded < n || n_under_way < n / 10)) {
-        (void)printf("so few batches, filters and repetitions prove nothing\n");
+                 " requests through filters, %" PRIu64 " repeated while their values came, %" PRIu64
+                 " bundles, %" PRIu64 " with sums\n",
+                 n, first, n_events, n_pulls, n_batches, n_coded, n_under_way, n_bundles, n_sums);
+    if (n >= SEEDS_MANY && (n_batches < n || n_coded < n || n_under_way < n / 10 ||
+                            n_bundles < n / 4 || n_sums < n / 50)) {
+        (void)printf("so few batches, filters, repetitions and bundles prove nothing\n");
         return first;
     }
     return UINT64_MAX;
