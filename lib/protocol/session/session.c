@@ -156,7 +156,7 @@ void ps_session_forget(ps_session_t *self, uint32_t table, psd_status_t status, 
         ps_op_t *op = NULL;
 
         while ((op = TAILQ_FIRST(&known->parts[i].ops)) != NULL) {
-            known->torn = known->torn || op->ask.kind != PS_KIND_PULL;
+            known->torn = known->torn || ps_op_is_numbered(op);
             ps_op_end_locally(self, op, status, text, outbox);
         }
     }
@@ -303,14 +303,14 @@ static psd_status_t why_not(const ps_session_t *self, uint32_t table, uint32_t p
 /* Counts it, and gives it its seq. */
 static void number_op(ps_session_t *self, ps_op_t *op)
 {
-    if (op->ask.kind == PS_KIND_PULL) {
-        self->n_pulls++;
-        if (op->ask.timeout_ms > 0) {
-            ps_session_wake(self, op->start_ms + op->ask.timeout_ms + self->args.resend_ms);
-        }
-    } else {
+    if (ps_op_is_numbered(op)) {
         self->n_numbered++;
         op->part->seq++;
+    } else {
+        self->n_pulls++;
+        if (op->ask.kind == PS_KIND_PULL && op->ask.timeout_ms > 0) {
+            ps_session_wake(self, op->start_ms + op->ask.timeout_ms + self->args.resend_ms);
+        }
     }
     op->seq = op->part->seq;
 }
@@ -356,12 +356,24 @@ psd_status_t ps_session_start(ps_session_t *self, uint64_t now_ms, const ps_op_s
 static void forget(ps_session_t *self, ps_op_t *op)
 {
     unname(self, op);
-    if (op->ask.kind == PS_KIND_PULL) {
-        self->n_pulls--;
-    } else {
+    if (ps_op_is_numbered(op)) {
         self->n_numbered--;
+    } else {
+        self->n_pulls--;
     }
     ps_op_destroy(self, &op);
+}
+
+void ps_session_cancel(ps_session_t *self, uint64_t number)
+{
+    ps_op_t *op = ps_op_find(self, number);
+
+    if (op == NULL || op->ask.kind != PS_KIND_BUNDLE || op->status != PSD_OK) {
+        return;
+    }
+    ps_op_detach(op);
+    forget(self, op);
+    self->wake_ms = 0; /* its credits are free for others */
 }
 
 /* Most answers are a fraction of the largest one, which has a text. */
@@ -416,7 +428,7 @@ static bool report(ps_session_t *self, ps_op_t *op, const char *text, ps_outbox_
     refused->table = op->part->table;
     refused->partition = op->part->partition;
     refused->epoch = op->part->epoch;
-    refused->seq = op->ask.kind == PS_KIND_PULL ? 0 : op->seq;
+    refused->seq = ps_op_is_numbered(op) ? op->seq : 0;
     refused->status = (uint16_t)op->status;
     memcpy(refused->text, text, length);
     refused->text[length] = '\0';

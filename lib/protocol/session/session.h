@@ -84,7 +84,7 @@ void ps_session_forget(ps_session_t *self, uint32_t table, psd_status_t status,
 /* One operation: one slice for one partition. Fields that its kind does not
  * have are 0. */
 typedef struct ps_op_start {
-    ps_kind_t kind; /* PUSH, PULL, MARK */
+    ps_kind_t kind; /* PUSH, PULL, MARK; of a relay: BUNDLE */
     uint32_t table;
     uint32_t partition;
     ps_op_worker_t worker;
@@ -99,6 +99,9 @@ typedef struct ps_op_start {
     uint32_t other;        /* the table that the op reads too */
     uint64_t operand;      /* of the op */
     uint64_t since;        /* PULL: only rows changed after this version */
+    uint64_t plan;         /* BUNDLE: the version that the relay goes by */
+    uint16_t n_from;       /* BUNDLE: contributors … */
+    uint16_t n_spans;      /* … and spans of the payload */
     void *owner;           /* the caller's own, passed on in the operation's SEND and DONE effects;
                               never read */
 } ps_op_start_t;
@@ -109,6 +112,8 @@ typedef struct ps_op_start {
  * its partition have arrived, so that they are not those of a later clock. It
  * ends with a PS_EFFECT_DONE whose `to` is the op and whose message is ACK,
  * VALUES (with payload) or REFUSED. Until then the session holds the payload.
+ * A BUNDLE is sent once for each connection: where the shard is silent, it is
+ * asked whether it lives, and does not get the bytes again.
  *
  * Errors: PSD_NOMEM; PSD_NO_TABLE when routes are not known; PSD_CLOSED when
  * the session is broken (ps_session_broken says why). Nothing was started then.
@@ -116,6 +121,9 @@ typedef struct ps_op_start {
 PSD_MUST_CHECK psd_status_t ps_session_start(ps_session_t *self, uint64_t now_ms,
                                              const ps_op_start_t *start, ps_outbox_t *outbox,
                                              uint64_t *ret_op, psd_error_t *err);
+/* Gives up a BUNDLE: it ends without a PS_EFFECT_DONE, and its answer is ignored. It has no seq,
+ * and is nobody's only copy. Numbers of other operations, or of none, change nothing. */
+void ps_session_cancel(ps_session_t *self, uint64_t op);
 
 /* A message arrived on a link (chunks assembled), time passed, or the link's
  * connection was lost and opened again. The session holds payloads of answers

@@ -153,7 +153,7 @@ static void end_op(ps_session_t *self, const arrival_t *arrival, ps_op_t *op, ps
     ps_link_answered(arrival->link,
                      arrival->now_ms - (op->n_sends == 1 ? op->sent_ms : op->start_ms));
     part->pauses = 0;
-    if (op->ask.kind != PS_KIND_PULL && op->seq >= part->ended_seq) {
+    if (ps_op_is_numbered(op) && op->seq >= part->ended_seq) {
         part->ended_seq = op->seq;
         part->ended_epoch = arrival->epoch;
     }
@@ -169,7 +169,7 @@ static bool is_lost(const arrival_t *arrival, const ps_part_t *part)
 
     TAILQ_FOREACH(op, &part->ops, in_list)
     {
-        if (op->ask.kind != PS_KIND_PULL) {
+        if (ps_op_is_numbered(op)) {
             first = op->seq;
             break;
         }
@@ -204,7 +204,7 @@ static void on_gap(ps_session_t *self, const arrival_t *arrival, const ps_op_t *
 
     TAILQ_FOREACH(op, &refused->part->ops, in_list)
     {
-        if (!op->sent || op->seq < expected || op->ask.kind == PS_KIND_PULL) {
+        if (!op->sent || op->seq < expected || !ps_op_is_numbered(op)) {
             continue;
         }
         if (arrival->now_ms - op->sent_ms >= gap_ms) {
@@ -267,7 +267,7 @@ static void on_refused(ps_session_t *self, const arrival_t *arrival, ps_op_t *op
         }
         if (is_lost(arrival, op->part)) {
             break_by_loss(self, arrival);
-        } else if (op->ask.kind != PS_KIND_PULL) { /* it is asked again */
+        } else if (ps_op_is_numbered(op)) { /* a pull is asked again */
             on_gap(self, arrival, op);
         }
         return;
@@ -315,7 +315,9 @@ static void on_old(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
 
 static void on_ack(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
 {
-    if (op->ask.kind == PS_KIND_PULL || arrival->seq != op->seq) {
+    uint64_t seq = ps_op_is_numbered(op) ? op->seq : 0;
+
+    if (op->ask.kind == PS_KIND_PULL || arrival->seq != seq) {
         break_by(self, arrival, "ACK of seq %" PRIu64 " for a request of %s", arrival->seq,
                  ps_kind_name(op->ask.kind));
         return;
@@ -410,7 +412,7 @@ static void on_bundle_ack(ps_session_t *self, const arrival_t *arrival)
     }
     TAILQ_FOREACH(op, &part->ops, in_list)
     {
-        if (op->ask.kind != PS_KIND_PULL && op->seq == arrival->seq) {
+        if (ps_op_is_numbered(op) && op->seq == arrival->seq) {
             break;
         }
     }

@@ -75,12 +75,13 @@ bool ps_bulk_choose(ps_session_t *self, uint64_t now_ms, ps_op_t *op, ps_outbox_
 {
     ps_part_t *part = op->part;
     ps_link_t *link = part->link;
-    bool is_numbered = op->ask.kind != PS_KIND_PULL;
+    bool is_numbered = ps_op_is_numbered(op);
 
     if (link->bulk.allowed && link->bulk.state == PS_LINK_UNUSED && is_large(self, op)) {
         open_bulk(self, now_ms, link, outbox);
     }
-    op->bulk = false;
+    op->bulk = op->ask.kind == PS_KIND_BUNDLE && link->bulk.state == PS_LINK_READY &&
+               op->bytes >= large(self);
     if (is_numbered && link->bulk.state == PS_LINK_READY) {
         bool wants = op->bytes >= large(self);
         const ps_op_t *before = wants || part->n_numbered[1] > 0 ? before_it(op) : NULL;

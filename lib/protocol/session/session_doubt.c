@@ -58,7 +58,7 @@ void ps_link_doubt(ps_session_t *self, uint64_t now_ms, const ps_op_t *op, ps_ou
         return;
     }
     link->doubted_ms = now_ms;
-    if (op->ask.kind == PS_KIND_PULL && link->state == PS_LINK_READY) {
+    if (!ps_op_is_numbered(op) && link->state == PS_LINK_READY) {
         link->hello_tries = 0;
         ps_link_say_hello(self, now_ms, link, false, outbox);
     }

@@ -27,7 +27,7 @@ static const ps_op_t *first_numbered(const ps_part_t *part)
 
     TAILQ_FOREACH(op, &part->ops, in_list)
     {
-        if (op->ask.kind != PS_KIND_PULL) {
+        if (ps_op_is_numbered(op)) {
             break;
         }
     }
@@ -56,7 +56,7 @@ static void number_anew(ps_part_t *part)
     part->ended_epoch = 0;
     TAILQ_FOREACH(op, &part->ops, in_list)
     {
-        part->seq += op->ask.kind == PS_KIND_PULL ? 0 : 1;
+        part->seq += ps_op_is_numbered(op) ? 1 : 0;
         op->seq = part->seq;
         op->n_unsure = 0;
         op->asked = false;

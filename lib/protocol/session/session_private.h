@@ -48,7 +48,7 @@ typedef struct ps_op {
     ps_part_t *part;
     ps_op_start_t ask;   /* as started; its payload is held */
     uint64_t id;         /* `request` on the wire */
-    uint64_t seq;        /* PULL: `after` */
+    uint64_t seq;        /* PULL, BUNDLE: the last one before it */
     size_t bytes;        /* of the payload */
     bool credited;       /* counts against the credits of its link */
     bool sent;           /* an answer is awaited; else queued or waiting */
@@ -69,6 +69,12 @@ typedef struct ps_op {
     psd_status_t status; /* unreported: its final status */
 } ps_op_t;
 TAILQ_HEAD(ps_ops, ps_op);
+
+/* It has a seq of its own. */
+static inline bool ps_op_is_numbered(const ps_op_t *self)
+{
+    return self->ask.kind == PS_KIND_PUSH || self->ask.kind == PS_KIND_MARK;
+}
 
 struct ps_part {
     TAILQ_ENTRY(ps_part) in_active;
@@ -167,7 +173,7 @@ struct ps_session {
     struct ps_ops spare;        /* owned; for reuse */
     size_t n_spare;
     uint64_t last_op;
-    size_t n_pulls;
+    size_t n_pulls;    /* and bundles */
     size_t n_numbered; /* pushes and marks */
     uint64_t wake_ms;  /* no timer is due before this time */
     psd_status_t broken;

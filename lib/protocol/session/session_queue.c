@@ -258,6 +258,14 @@ static void fill_request(const ps_op_t *op, uint64_t now_ms, ps_message_t *messa
         message->pull.operand = ask->operand;
         message->pull.since = ask->since;
         ps_message_set_slice(message, &ask->slice);
+    } else if (ask->kind == PS_KIND_BUNDLE) {
+        SET_ADDRESS(&message->bundle, op);
+        SET_WORKER(&message->bundle, &ask->worker);
+        message->bundle.plan = ask->plan;
+        message->bundle.timeout_ms = time_left(op, now_ms);
+        message->bundle.urgent = 0;
+        message->bundle.n_from = ask->n_from;
+        message->bundle.n_spans = ask->n_spans;
     } else {
         SET_ADDRESS(&message->mark, op);
         SET_WORKER(&message->mark, &ask->worker);
@@ -395,6 +403,9 @@ void ps_op_ask(ps_session_t *self, uint64_t now_ms, ps_op_t *op, ps_outbox_t *ou
     }
     op->due_ms = now_ms + ps_link_wait_ms(self, op->part->link, op->tries);
     ps_session_wake(self, op->due_ms);
+    if (op->ask.kind == PS_KIND_BUNDLE) {
+        return; /* a lost connection, or a forgotten one, brings it again */
+    }
     effect = ps_outbox_add(outbox, PS_EFFECT_SEND);
     if (effect == NULL) {
         return;
