@@ -23,7 +23,7 @@
 #define PLACES 7
 #define KEYS 4
 #define ELECTION_MS 200
-#define PATIENCE_MS 800
+#define VOTES_PATIENCE_MS 800
 #define HEARTBEAT_MS 40
 #define SLOTS 1024 /* of the network: ms that a message may travel */
 #define INDEXES_MAX 65536

@@ -206,7 +206,7 @@ void place_start(world_t *world, size_t at)
                                    .seed = ps_rng_u64(&world->rng),
                                    .now_ms = place_now(world, at),
                                    .election_ms = ELECTION_MS,
-                                   .patience_ms = PATIENCE_MS,
+                                   .patience_ms = VOTES_PATIENCE_MS,
                                    .heartbeat_ms = HEARTBEAT_MS,
                                    .message_bytes = 1 + world_below(world, 200),
                                    .term = disk->term,
