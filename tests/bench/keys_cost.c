@@ -6,7 +6,7 @@
  * runs of one build count the same. keys_cost.sh counts what happens inside
  * measured_push and measured_pull.
  *
- *   keys_cost push|pull FLOATS     one request of 20,000 of 200,000 keys
+ *   keys_cost push|pull FLOATS     one request of 100,000 of 1,000,000 keys
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +24,8 @@
 #define TABLE 1
 #define INCARNATION 77
 #define N_PARTITIONS 8 /* as many as a table gets by itself */
-#define N_ROWS ((uint64_t)200000)
-#define N_KEYS ((size_t)20000)
+#define N_ROWS ((uint64_t)1000000)
+#define N_KEYS ((size_t)100000)
 #define LIMIT_BYTES ((uint64_t)1 << 30)
 #define CHUNK_BYTES ((uint32_t)64 << 20) /* nothing is cut into chunks */
 

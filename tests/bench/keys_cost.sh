@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Instructions for each key of a push and a pull of 20,000 keys, counted by
+# Instructions for each key of a push and a pull of 100,000 keys, counted by
 # callgrind, against the bounds below. keys_cost.sh PROGRAM
 # Instructions are the same on every quiet or busy machine; a bound leaves a
 # tenth for other compilers and libraries. Lower it when the code got better.
@@ -8,7 +8,7 @@ set -u
 export LC_ALL=C
 unset MALLOC_PERTURB_ # it would count filling memory
 program=${1:?usage: keys_cost.sh PROGRAM}
-keys=20000
+keys=100000
 n_failed=0
 
 # count WHAT FLOATS: instructions inside measured_WHAT.
