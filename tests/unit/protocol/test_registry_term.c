@@ -137,6 +137,24 @@ Test(registry_term, who_lives_is_not_known)
     cr_assert_eq(ps_registry_deadline(registry), 50 + FIXTURE_LOST_AFTER_MS);
 }
 
+/* The overseer of the new lead tells nodes that know nothing all workers of a job. */
+Test(registry_term, what_changed_in_a_job_is_still_known)
+{
+    const ps_join_t join = {.job = "lr", .worker = 0, .n_workers = 2};
+    ps_command_t step = {0};
+    ps_job_t job = {0};
+
+    begin();
+    cr_assert_eq(ps_registry_plan_join(registry, &join, 4, &step, err), PSD_OK);
+    apply(registry, &step);
+    ps_command_done(&step);
+    cr_assert_eq(ps_registry_plan_term(registry, 1, 9, 4, &step, err), PSD_OK);
+    apply(registry, &step);
+    cr_assert(ps_registry_job_changes(registry, 1, 0, &job));
+    cr_expect_eq(job.n_workers, 2);
+    ps_job_done(&job);
+}
+
 /* A node is there from 50 on; this member hears the nodes from 100 on. */
 static void listen(void)
 {

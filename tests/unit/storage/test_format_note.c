@@ -119,14 +119,15 @@ static void walk(sim_disk_fault_t fault)
         finish();
         begin();
         sim_disk_plan(sim, sim_disk_ops(sim) + i, 1, fault);
-        rc = settle(3);
+        rc = settle(PS_DISK_FORMAT);
         cr_assert(rc == PSD_OK || rc == PSD_IO, "operation %d", (int)i);
         cr_assert(i > 0 || rc == PSD_IO);
         if (fault == SIM_DISK_CRASH) {
             sim_disk_restart(sim);
         }
-        cr_assert_eq(settle(3), PSD_OK, "operation %d: %s", (int)i, psd_error_text(err));
-        expect(PSD_FOREIGN, 4, "has data format 4");
+        cr_assert_eq(settle(PS_DISK_FORMAT), PSD_OK, "operation %d: %s", (int)i,
+                     psd_error_text(err));
+        expect(PSD_FOREIGN, PS_DISK_FORMAT + 1, "has data format 4");
     }
 }
 
