@@ -161,6 +161,7 @@
     X(psd_localizer_new)                 \
     X(psd_options_destroy)               \
     X(psd_options_new)                   \
+    X(psd_options_set_guest)             \
     X(psd_options_set_on_wait)           \
     X(psd_options_set_spin_us)           \
     X(psd_options_set_timeout_ms)        \
