@@ -124,7 +124,7 @@ static uint32_t left_until(uint64_t deadline_ms)
 static psd_status_t say_hello(psd_client_t *self, ps_doc_t **ret_reply, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy)
-    ps_doc_t *hello = ps_control_hello(&self->id, !self->options.no_guest);
+    ps_doc_t *hello = ps_question_hello(&self->id, !self->options.no_guest);
     const uint32_t steps_ms[] = {LOOK_MS, TOLD_MS, UINT32_MAX};
     const uint64_t start_ms = ps_now_ms();
     const uint64_t deadline_ms = start_ms + self->options.timeout_ms;
@@ -135,9 +135,9 @@ static psd_status_t say_hello(psd_client_t *self, ps_doc_t **ret_reply, psd_erro
         char why[PS_FINDER_TEXT];
 
         psd_error_clear(err);
-        rc =
-            ps_control_ask(self, hello, left_until(until_ms < deadline_ms ? until_ms : deadline_ms),
-                           0, ret_reply, err);
+        rc = ps_question_ask(self, hello,
+                             left_until(until_ms < deadline_ms ? until_ms : deadline_ms), 0,
+                             ret_reply, err);
         if (rc != PSD_DEADLINE || *ret_reply != NULL || until_ms >= deadline_ms) {
             return rc;
         }

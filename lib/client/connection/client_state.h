@@ -264,10 +264,10 @@ PSD_MUST_CHECK psd_status_t ps_options_resolve(psd_options_t *self, psd_error_t 
 /* ---- control.c ----------------------------------------------------------- */
 
 /* A new question; the caller fills in the rest. NULL: no memory. */
-ps_doc_t *ps_control_new(const char *op);
+ps_doc_t *ps_question_new(const char *op);
 /* Asks for the session of that client. is_guest: it takes a node without the registry,
  * too. NULL: no memory. */
-ps_doc_t *ps_control_hello(const ps_id_t *client, bool is_guest);
+ps_doc_t *ps_question_hello(const ps_id_t *client, bool is_guest);
 /* Sets job and job_id of a worker. False: no memory. */
 PSD_MUST_CHECK bool ps_control_name_job(const psd_client_t *client, ps_doc_t *question);
 /*
@@ -297,7 +297,7 @@ PSD_MUST_CHECK psd_status_t ps_control_send(psd_client_t *self, ps_doc_t *questi
 /* Gets an answer that no call waits for. */
 typedef void ps_on_reply_t(psd_client_t *self, uint64_t id, const ps_doc_t *reply);
 /* Handles the messages that have arrived. */
-void ps_control_receive(psd_client_t *self, ps_on_reply_t *on_other);
+void ps_questions_receive(psd_client_t *self, ps_on_reply_t *on_other);
 
 /* ---- registry_link.c ----------------------------------------------------- */
 

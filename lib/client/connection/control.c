@@ -11,7 +11,7 @@
 #define ASK_AGAIN_MS 1000 /* doubles with each try */
 #define ASK_AGAIN_MAX_MS 8000
 
-ps_doc_t *ps_control_new(const char *op)
+ps_doc_t *ps_question_new(const char *op)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
     ps_doc_t *question = NULL;
@@ -23,9 +23,9 @@ ps_doc_t *ps_control_new(const char *op)
     return question;
 }
 
-ps_doc_t *ps_control_hello(const ps_id_t *client, bool is_guest)
+ps_doc_t *ps_question_hello(const ps_id_t *client, bool is_guest)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_control_new("hello");
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_question_new("hello");
     ps_doc_t *versions = NULL;
     ps_doc_t *hello = NULL;
 
@@ -237,7 +237,7 @@ static void take_reply(psd_client_t *self, ps_doc_t **reply_p, ps_on_reply_t *on
     }
 }
 
-void ps_control_receive(psd_client_t *self, ps_on_reply_t *on_other)
+void ps_questions_receive(psd_client_t *self, ps_on_reply_t *on_other)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
 

@@ -71,7 +71,7 @@ static bool fill(const ps_beat_t *self, ps_doc_t *doc, uint64_t id)
 /* A heartbeat that cannot be sent now is sent next time. */
 static void say(ps_beat_t *self, uint64_t id)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_control_new("heartbeat");
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_question_new("heartbeat");
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
     psd_status_t rc = PSD_OK;
 

@@ -45,7 +45,7 @@ void ps_identity_look(psd_client_t *self)
         ps_random(&self->next_id, sizeof self->next_id, NULL) != PSD_OK) {
         return;
     }
-    hello = ps_control_hello(&self->next_id, false);
+    hello = ps_question_hello(&self->next_id, false);
     if (hello != NULL && ps_control_send(self, hello, &id, NULL) == PSD_OK) {
         /* A repeated hello counts as one; either answer will do. */
         self->identity_first = self->identity_asked == 0 ? id : self->identity_first;
@@ -102,7 +102,7 @@ void ps_guest_look(psd_client_t *self)
         return;
     }
     self->guest_due_ms = self->now_ms + ASK_AGAIN_MS;
-    hello = ps_control_hello(&self->id, false);
+    hello = ps_question_hello(&self->id, false);
     if (hello != NULL && ps_control_send(self, hello, &id, NULL) == PSD_OK) {
         self->guest_first = self->guest_first == 0 ? id : self->guest_first;
         self->guest_asked = id;

@@ -37,7 +37,7 @@ psd_status_t ps_registry_open(psd_client_t *self, psd_error_t *err)
  * Others may wait there for long, as a barrier does. */
 static void probe(psd_client_t *self)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("routes");
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_question_new("routes");
     uint64_t id = 0;
 
     if (question != NULL && ps_doc_add_array(question, "tables") != NULL &&

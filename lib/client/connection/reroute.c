@@ -75,7 +75,7 @@ static bool add_silent(const psd_client_t *self, ps_doc_t *question)
 
 static void ask(psd_client_t *self, const uint32_t *tables, size_t n)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("routes");
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_question_new("routes");
     ps_doc_t *array = question == NULL ? NULL : ps_doc_add_array(question, "tables");
     ps_doc_t *known = question == NULL ? NULL : ps_doc_add_array(question, "known");
     bool fits = array != NULL && known != NULL;

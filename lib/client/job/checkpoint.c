@@ -24,7 +24,7 @@ static psd_status_t no_memory(psd_error_t *err)
 ps_doc_t *ps_checkpoint_question(const char *op, const char *name, const char *key,
                                  const char *value)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_control_new(op);
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_question_new(op);
     ps_doc_t *question = NULL;
 
     if (doc != NULL && ps_doc_set_text(doc, "name", name) &&
@@ -39,7 +39,7 @@ psd_status_t ps_checkpoint_ask(psd_client_t *client, ps_doc_t *question, uint64_
                                psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
-    psd_status_t rc = ps_control_ask(client, question, client->options.timeout_ms, 0, &reply, err);
+    psd_status_t rc = ps_question_ask(client, question, client->options.timeout_ms, 0, &reply, err);
 
     return rc == PSD_OK ? ps_doc_get_u64(reply, "number", 1, UINT64_MAX, ret_number, err) : rc;
 }
@@ -55,14 +55,14 @@ typedef struct progress {
 static psd_status_t look(psd_client_t *client, uint64_t number, progress_t *ret, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy)
-    ps_doc_t *question = ps_control_new("checkpoint_look");
+    ps_doc_t *question = ps_question_new("checkpoint_look");
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     psd_status_t rc = PSD_OK;
 
     if (question == NULL || !ps_doc_set_u64(question, "number", number)) {
         return no_memory(err);
     }
-    rc = ps_control_ask(client, question, client->options.timeout_ms, 0, &reply, err);
+    rc = ps_question_ask(client, question, client->options.timeout_ms, 0, &reply, err);
     if (rc == PSD_OK) {
         rc = ps_doc_get_bool(reply, "is_done", &ret->is_done, err);
     }
@@ -228,7 +228,7 @@ static psd_status_t inspect(psd_client_t *client, const char *name, psd_checkpoi
     if (question == NULL) {
         return no_memory(err);
     }
-    rc = ps_control_ask(client, question, client->options.timeout_ms, 0, &reply, err);
+    rc = ps_question_ask(client, question, client->options.timeout_ms, 0, &reply, err);
     if (rc == PSD_OK) {
         rc = ps_doc_get_text(reply, "manifest", MANIFEST_MAX, &text, err);
     }
@@ -248,7 +248,7 @@ psd_status_t ps_checkpoint_find(psd_client_t *client, const char *name, psd_chec
     PSD_AUTO(psd_checkpoint_destroy)
     psd_checkpoint_t *found = ps_alloc(1, sizeof *found);
     PSD_AUTO(ps_doc_destroy)
-    ps_doc_t *question = ps_control_new("checkpoint_list");
+    ps_doc_t *question = ps_question_new("checkpoint_list");
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     const ps_doc_t *list = NULL;
     const char *chosen = NULL;
@@ -257,7 +257,7 @@ psd_status_t ps_checkpoint_find(psd_client_t *client, const char *name, psd_chec
     if (found == NULL || question == NULL) {
         return no_memory(err);
     }
-    rc = ps_control_ask(client, question, client->options.timeout_ms, 0, &reply, err);
+    rc = ps_question_ask(client, question, client->options.timeout_ms, 0, &reply, err);
     if (rc == PSD_OK) {
         rc = ps_doc_get_array(reply, "checkpoints", LIST_MAX, &list, err);
     }
@@ -329,5 +329,5 @@ psd_status_t psd_checkpoint_drop(psd_client_t *client, const char *name, psd_err
     question = ps_checkpoint_question("checkpoint_drop", name, NULL, NULL);
     return question == NULL
                ? no_memory(err)
-               : ps_control_ask(client, question, client->options.timeout_ms, 0, NULL, err);
+               : ps_question_ask(client, question, client->options.timeout_ms, 0, NULL, err);
 }

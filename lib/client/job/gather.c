@@ -44,7 +44,7 @@ static psd_status_t take_node(gathering_t *self, const ps_doc_t *node, psd_error
 
 static psd_status_t look(gathering_t *self, psd_client_t *client, psd_error_t *err)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("node_list");
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_question_new("node_list");
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     const ps_doc_t *nodes = NULL;
     size_t n = 0;
@@ -53,7 +53,7 @@ static psd_status_t look(gathering_t *self, psd_client_t *client, psd_error_t *e
     if (question == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a question");
     }
-    rc = ps_control_ask(client, question, client->options.timeout_ms, 0, &reply, err);
+    rc = ps_question_ask(client, question, client->options.timeout_ms, 0, &reply, err);
     if (rc == PSD_OK) {
         rc = ps_doc_get_array(reply, "nodes", NODES_MAX, &nodes, err);
     }
@@ -133,12 +133,12 @@ static psd_status_t mark(const ps_doc_t *reply, uint8_t *had, uint8_t *has, psd_
 static psd_status_t ask_workers(psd_client_t *client, const char *op, const char *job,
                                 ps_doc_t **ret_reply, psd_error_t *err)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new(op);
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_question_new(op);
 
     if (question == NULL || !ps_doc_set_text(question, "job", job)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a question");
     }
-    return ps_control_ask(client, question, client->options.timeout_ms, 0, ret_reply, err);
+    return ps_question_ask(client, question, client->options.timeout_ms, 0, ret_reply, err);
 }
 
 /* Is there a running job of that name? A new one begins with rank 0. */

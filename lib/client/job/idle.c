@@ -38,7 +38,7 @@ static bool has_tables(const psd_client_t *client)
 
 static void ask_how_far(psd_client_t *client)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("work_idle");
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_question_new("work_idle");
     ps_membership_t *self = client->membership;
     uint64_t id = 0;
 

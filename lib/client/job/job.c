@@ -149,7 +149,7 @@ psd_status_t ps_wish_resolve(const char *job, int64_t worker, uint32_t n_workers
 
 static ps_doc_t *make_question(const ps_wish_t *wish)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_control_new("job_join");
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_question_new("job_join");
     ps_doc_t *question = NULL;
 
     if (doc != NULL && ps_doc_set_text(doc, "job", wish->job) &&
@@ -245,7 +245,7 @@ static psd_status_t become(psd_client_t *client, const ps_wish_t *wish, ps_beat_
     (void)snprintf(worker.job, sizeof worker.job, "%s", wish->job);
     self->n_workers = wish->n_workers;
     self->max_delay = wish->max_delay;
-    rc = ps_control_ask(client, question, client->options.timeout_ms, 0, &reply, err);
+    rc = ps_question_ask(client, question, client->options.timeout_ms, 0, &reply, err);
     if (rc == PSD_OK) {
         rc = read_worker(&worker, reply, err);
     }
@@ -403,14 +403,14 @@ psd_status_t psd_barrier(psd_client_t *client, uint32_t timeout_ms, psd_error_t 
     if (rc != PSD_OK) {
         return rc;
     }
-    question = ps_control_new("barrier");
+    question = ps_question_new("barrier");
     if (question == NULL || !ps_control_name_job(client, question) ||
         !ps_doc_set_u64(question, "worker", client->worker.stamp.worker) ||
         !ps_doc_set_u64(question, "member", client->worker.stamp.member) ||
         !ps_doc_set_u64(question, "number", client->membership->n_barriers + 1)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a question");
     }
-    rc = ps_control_ask(client, question, timeout_ms, BARRIER_GRACE_MS, NULL, err);
+    rc = ps_question_ask(client, question, timeout_ms, BARRIER_GRACE_MS, NULL, err);
     if (rc == PSD_OK) {
         client->membership->n_barriers++;
     }
@@ -422,7 +422,7 @@ psd_status_t psd_barrier(psd_client_t *client, uint32_t timeout_ms, psd_error_t 
 static psd_status_t ask_to_leave(psd_client_t *client, const char *reason, bool gives_up,
                                  uint32_t timeout_ms, psd_error_t *err)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("job_leave");
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_question_new("job_leave");
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     const ps_op_worker_t *self = &client->worker.stamp;
     uint64_t n_lost = 0;
@@ -436,7 +436,7 @@ static psd_status_t ask_to_leave(psd_client_t *client, const char *reason, bool 
         (gives_up && !ps_doc_set_bool(question, "gives_up", true))) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a question");
     }
-    rc = ps_control_ask(client, question, timeout_ms, 0, &reply, err);
+    rc = ps_question_ask(client, question, timeout_ms, 0, &reply, err);
     if (rc == PSD_OK &&
         ps_doc_get_u64_or(reply, "lost", 0, UINT32_MAX, 0, &n_lost, NULL) == PSD_OK) {
         client->n_lost_workers = (uint32_t)n_lost;

@@ -11,7 +11,7 @@
 
 static void ask_for_tables(psd_client_t *client)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("job_tables");
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_question_new("job_tables");
     uint64_t id = 0;
 
     if (question != NULL && ps_control_name_job(client, question) &&

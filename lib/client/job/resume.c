@@ -29,8 +29,8 @@ static psd_status_t ask(const resume_t *self, ps_doc_t *question, ps_doc_t **ret
                         psd_error_t *err)
 {
     return question == NULL ? no_memory(err)
-                            : ps_control_ask(self->client, question,
-                                             self->client->options.timeout_ms, 0, ret_reply, err);
+                            : ps_question_ask(self->client, question,
+                                              self->client->options.timeout_ms, 0, ret_reply, err);
 }
 
 /* Begins work on the checkpoint and waits for its end. */
@@ -150,7 +150,7 @@ static psd_status_t name_live(const ps_doc_t *job, ps_buffer_t *names, psd_error
 static psd_status_t look_at_job(const resume_t *self, bool *ret_runs, ps_buffer_t *names,
                                 psd_error_t *err)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("job_inspect");
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_question_new("job_inspect");
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     const ps_doc_t *job = NULL;
     const char *name = "";
@@ -185,7 +185,7 @@ static psd_status_t look_at_job(const resume_t *self, bool *ret_runs, ps_buffer_
 
 static psd_status_t stop_job(const resume_t *self, psd_error_t *err)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("job_stop");
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_question_new("job_stop");
 
     if (question == NULL || !ps_doc_set_text(question, "job", self->job)) {
         return no_memory(err);

@@ -87,7 +87,7 @@ static psd_status_t check_open(const char *name, uint32_t n_slices, uint64_t n_e
 static psd_status_t ask_to_open(psd_client_t *client, const char *name, uint32_t n_slices,
                                 uint64_t n_epochs, psd_error_t *err)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("work_open");
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_question_new("work_open");
 
     if (question == NULL || !ps_control_name_job(client, question) ||
         !ps_doc_set_text(question, "queue", name) ||
@@ -95,7 +95,7 @@ static psd_status_t ask_to_open(psd_client_t *client, const char *name, uint32_t
         !ps_doc_set_u64(question, "epochs", n_epochs)) {
         return no_memory(err);
     }
-    return ps_control_ask(client, question, client->options.timeout_ms, 0, NULL, err);
+    return ps_question_ask(client, question, client->options.timeout_ms, 0, NULL, err);
 }
 
 psd_status_t psd_work_open(psd_client_t *client, const char *name, uint32_t n_slices,
@@ -140,7 +140,7 @@ void psd_work_close(psd_work_t **self_p)
 static ps_doc_t *new_question(const psd_work_t *self, const char *op)
 {
     const ps_op_worker_t *worker = &self->client->worker.stamp;
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_control_new(op);
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_question_new(op);
     ps_doc_t *question = NULL;
 
     if (doc != NULL && ps_control_name_job(self->client, doc) &&

@@ -80,7 +80,7 @@ static void wait_and_receive(psd_client_t *self, uint64_t until_ms)
     }
     self->now_ms = ps_now_ms();
     if (self->ready[0]) {
-        ps_control_receive(self, learn);
+        ps_questions_receive(self, learn);
     }
     for (size_t i = 1; i < n; i++) {
         if (self->ready[i]) {
@@ -114,7 +114,7 @@ void ps_pump(psd_client_t *self, uint64_t until_ms)
     }
     if (!TAILQ_EMPTY(&self->questions) || self->tables_asked != 0 || self->idle_asked != 0 ||
         self->routes_asked != 0 || self->identity_asked != 0 || self->guest_asked != 0) {
-        ps_control_receive(self, learn); /* a stream of data must not starve it */
+        ps_questions_receive(self, learn); /* a stream of data must not starve it */
     }
     if (!receive(self) && self->broken == PSD_OK && until_ms > self->now_ms) {
         ps_perform(self);

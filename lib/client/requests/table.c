@@ -132,7 +132,7 @@ static psd_status_t ask(psd_client_t *client, const char *op, const char *name,
                         const ps_table_spec_t *spec, ps_table_spec_t *ret_spec,
                         ps_known_table_t **ret_table, psd_error_t *err)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new(op);
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_question_new(op);
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     ps_doc_t *doc = NULL;
     psd_status_t rc = PSD_OK;
@@ -326,11 +326,11 @@ psd_status_t psd_table_drop(psd_client_t *client, const char *name, psd_error_t 
     if (rc != PSD_OK) {
         return rc;
     }
-    question = ps_control_new("table_drop");
+    question = ps_question_new("table_drop");
     if (question == NULL || !ps_doc_set_text(question, "name", name)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a question");
     }
-    rc = ps_control_ask(client, question, client->options.timeout_ms, 0, NULL, err);
+    rc = ps_question_ask(client, question, client->options.timeout_ms, 0, NULL, err);
     return rc == PSD_OK ? rc : psd_error_wrap(err, rc, "drop table \"%s\"", name);
 }
 

@@ -32,8 +32,8 @@ psd_status_t ps_client_want_session(psd_client_t *self, uint32_t timeout_ms, psd
                          timeout_ms, why[0] == '\0' ? "" : "; ", why);
 }
 
-psd_status_t ps_control_ask(psd_client_t *self, ps_doc_t *question, uint32_t timeout_ms,
-                            uint32_t grace_ms, ps_doc_t **ret_reply, psd_error_t *err)
+psd_status_t ps_question_ask(psd_client_t *self, ps_doc_t *question, uint32_t timeout_ms,
+                             uint32_t grace_ms, ps_doc_t **ret_reply, psd_error_t *err)
 {
     ps_client_question_t asked = {.id = 0};
     bool over = false;
@@ -76,7 +76,7 @@ psd_status_t ps_control_insist(psd_client_t *self, ps_doc_t *question, ps_doc_t 
         uint64_t now_ms = ps_now_ms();
         uint32_t left_ms = now_ms < deadline_ms ? (uint32_t)(deadline_ms - now_ms) : 0;
 
-        rc = ps_control_ask(self, question, left_ms, 0, ret_reply, err);
+        rc = ps_question_ask(self, question, left_ms, 0, ret_reply, err);
         if (rc != PSD_BUSY || ps_now_ms() + BUSY_MS >= deadline_ms) {
             return rc;
         }
@@ -246,7 +246,7 @@ psd_status_t psd_request(psd_client_t *client, const char *request, uint32_t tim
     if (rc != PSD_OK) {
         return rc == PSD_PROTO ? psd_error_wrap(err, PSD_INVALID, "request") : rc;
     }
-    rc = ps_control_ask(client, question, timeout_ms, 0, &reply, err);
+    rc = ps_question_ask(client, question, timeout_ms, 0, &reply, err);
     if (reply != NULL) {
         if (!ps_doc_print(reply, &text) || !ps_buffer_append(&text, "", 1)) {
             return psd_error_set(err, PSD_NOMEM, "no memory for a reply");

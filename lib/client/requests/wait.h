@@ -13,9 +13,9 @@
  *                 caller destroys it; may be NULL
  * Errors: what the node answered; PSD_DEADLINE it did not answer.
  */
-PSD_MUST_CHECK psd_status_t ps_control_ask(psd_client_t *self, ps_doc_t *question,
-                                           uint32_t timeout_ms, uint32_t grace_ms,
-                                           ps_doc_t **ret_reply, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_question_ask(psd_client_t *self, ps_doc_t *question,
+                                            uint32_t timeout_ms, uint32_t grace_ms,
+                                            ps_doc_t **ret_reply, psd_error_t *err);
 /* The same, but it retries within the client's timeout when the answer is BUSY:
  * a node has failed that the registry still counted as up, and others will take
  * over. */

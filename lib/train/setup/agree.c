@@ -38,7 +38,7 @@ static void meeting_done(meeting_t *self)
 static psd_status_t look_at_job(const meeting_t *self, bool *ret_runs, int32_t *ret_max_delay,
                                 psd_error_t *err)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("job_state");
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_question_new("job_state");
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     const ps_doc_t *job = NULL;
     const char *state = "";
@@ -49,7 +49,7 @@ static psd_status_t look_at_job(const meeting_t *self, bool *ret_runs, int32_t *
     if (question == NULL || !ps_doc_set_text(question, "job", self->wish.job)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a question");
     }
-    rc = ps_control_ask(self->client, question, self->train->options.timeout_ms, 0, &reply, err);
+    rc = ps_question_ask(self->client, question, self->train->options.timeout_ms, 0, &reply, err);
     if (rc == PSD_NO_JOB) {
         psd_error_clear(err);
         return PSD_OK;
