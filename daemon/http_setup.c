@@ -64,6 +64,7 @@ static ps_http_args_t address_of(const ps_config_t *config, ps_metrics_t *metric
         return args;
     }
     (void)snprintf(endpoint, sizeof endpoint, "tcp://%.200s", listen);
+    args.token_for_all = !ps_endpoint_is_local(endpoint);
     args.port = (uint16_t)ps_endpoint_port(endpoint);
     (void)snprintf(args.host, sizeof args.host, "%.*s", (int)(colon - listen), listen);
     if (args.host[0] == '[') { /* [::1] */
@@ -104,4 +105,17 @@ psd_status_t ps_http_setup(const ps_config_t *config, ps_metrics_t **ret_metrics
         metrics = NULL;
     }
     return rc;
+}
+
+psd_status_t ps_http_setup_api(ps_http_t *http, const char *dir, const char *endpoint,
+                               psd_error_t *err)
+{
+    char token[PS_HTTP_TOKEN_SIZE];
+    psd_status_t rc = PSD_OK;
+
+    if (http == NULL) {
+        return PSD_OK;
+    }
+    rc = ps_http_token_load(dir, token, err);
+    return rc == PSD_OK ? ps_http_open_api(http, token, endpoint, err) : rc;
 }

@@ -19,4 +19,9 @@
  */
 PSD_MUST_CHECK psd_status_t ps_http_setup(const ps_config_t *config, ps_metrics_t **ret_metrics,
                                           ps_http_t **ret_http, psd_error_t *err);
+/* Opens /api/v1 for those who have the token of that data directory, which is made when
+ * there is none. endpoint: of the control port. http NULL: does nothing. Errors: PSD_IO,
+ * PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_http_setup_api(ps_http_t *http, const char *dir,
+                                              const char *endpoint, psd_error_t *err);
 #endif

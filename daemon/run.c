@@ -483,6 +483,10 @@ static psd_status_t serve(run_t *self, psd_error_t *err)
     if (self->http != NULL) {
         ps_http_enter(self->http, ps_server_turns(self->server));
     }
+    if (rc == PSD_OK) {
+        rc = ps_http_setup_api(self->http, self->config->data_dir,
+                               ps_server_own_endpoint(self->server), err);
+    }
     if (rc == PSD_OK && go_on(self) == 0) {
         (void)zloop_start(self->loop);
     }

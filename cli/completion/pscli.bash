@@ -20,7 +20,7 @@ _pscli() {
         esac
     done
     case $noun in
-    "") words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top auth bench context env explain completion help version" ;;
+    "") words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top page auth bench context env explain completion help version" ;;
     cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore settings get set unset registry rebuild" ;;
     node) [ -z "$verb" ] && words=" list inspect drain remove promote demote" ;;
     table) [ -z "$verb" ] && words=" create list inspect drop ack set export import" ;;
@@ -37,6 +37,7 @@ _pscli() {
     check) rest=$verb; verb="" ;;
     wait) rest=$verb; verb="" ;;
     top) rest=$verb; verb="" ;;
+    page) rest=$verb; verb="" ;;
     auth) [ -z "$verb" ] && words=" keygen list allow deny can-i" ;;
     bench) [ -z "$verb" ] && words=" push pull pushpull latency suite" ;;
     context) [ -z "$verb" ] && words=" list show set use drop" ;;
@@ -332,7 +333,7 @@ _pscli() {
         flags+=" --man"
         case $previous in
         esac
-        words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top auth bench context env explain completion help version"
+        words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top page auth bench context env explain completion help version"
         ;;
     "version")
         ;;
@@ -351,6 +352,11 @@ _pscli() {
         ;;
     "top")
         flags+=" --every --once"
+        case $previous in
+        esac
+        ;;
+    "page")
+        flags+=" --data-dir"
         case $previous in
         esac
         ;;

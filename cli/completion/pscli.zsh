@@ -13,7 +13,7 @@ _pscli() {
     done
     flags=( --endpoint --context --output --columns --sort --no-headers --timeout --wait --watch --yes --dry-run --quiet --verbose --big-as-text --no-color --help --version)
     case $noun in
-    '') words_=( cluster node table checkpoint push pull plan data job worker clock why run check wait top auth bench context env explain completion help version) ;;
+    '') words_=( cluster node table checkpoint push pull plan data job worker clock why run check wait top page auth bench context env explain completion help version) ;;
     cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore settings get set unset registry rebuild) ;;
     node) [[ -z $verb ]] && words_=( list inspect drain remove promote demote) ;;
     table) [[ -z $verb ]] && words_=( create list inspect drop ack set export import) ;;
@@ -30,6 +30,7 @@ _pscli() {
     check) verb="" ;;
     wait) verb="" ;;
     top) verb="" ;;
+    page) verb="" ;;
     auth) [[ -z $verb ]] && words_=( keygen list allow deny can-i) ;;
     bench) [[ -z $verb ]] && words_=( push pull pushpull latency suite) ;;
     context) [[ -z $verb ]] && words_=( list show set use drop) ;;
@@ -111,6 +112,7 @@ _pscli() {
     'check') flags+=( --warn --crit --format); ask='printf "%s\n" health lag clocks backup' ;;
     'wait') flags+=( --for) ;;
     'top') flags+=( --every --once) ;;
+    'page') flags+=( --data-dir) ;;
     'auth keygen') flags+=( --file) ;;
     'auth list') flags+=() ;;
     'auth allow') flags+=( --role --tables --jobs --key --uid --add) ;;

@@ -66,6 +66,18 @@ static const ps_opt_t TOP_OPTIONS[] = {
     {.name = "once", .help = "show it once, as text; so where stdin or stdout is no terminal"},
     {.name = NULL}};
 
+static const ps_example_t PAGE_EXAMPLES[] = {
+    {"xdg-open \"$(pscli page)\"", "the page, in a browser of this host"},
+    {"sudo pscli page", "of the psd that the package has installed"},
+    {NULL, NULL}};
+static const ps_opt_t PAGE_OPTIONS[] = {
+    {.name = "data-dir",
+     .kind = PS_OPT_TEXT,
+     .value = "DIR",
+     .help = "data directory of psd; default: $PSD_DATA_DIR, else that of this user's psd, else "
+             "/var/lib/psd"},
+    {.name = NULL}};
+
 const ps_cmd_t ps_cmds_watch[] = {
     {.noun = "check",
      .arguments = "[WHAT]",
@@ -101,4 +113,13 @@ const ps_cmd_t ps_cmds_watch[] = {
      .examples = TOP_EXAMPLES,
      .options = TOP_OPTIONS,
      .run = ps_cmd_top},
+    {.noun = "page",
+     .arguments = "",
+     .summary = "the link that opens psd's page",
+     .details = "The link has the token of psd's HTTP port, from the file http.token in its data "
+                "directory: whoever has it may look at everything, and change nothing. The token "
+                "stands after \"#\": browsers keep that part to themselves.",
+     .examples = PAGE_EXAMPLES,
+     .options = PAGE_OPTIONS,
+     .run = ps_cmd_page},
     {.noun = NULL}};

@@ -3,8 +3,9 @@
  * Room cli/watch: commands for those who look after a cluster
  *
  * It is       Checks with thresholds for monitoring, waiting until something is so, and
- *             a screen that shows the cluster at work.
- * It uses     run, output, lib/base; jansson, ncurses for the screen.
+ *             a screen that shows the cluster at work, and the link to psd's page.
+ * It uses     run, output, lib/base; jansson, ncurses for the screen; psd's HTTP port for
+ *             what it answers while it hangs.
  * It ignores  How anything is changed.
  * Start at    check.h, top.h.
  */
@@ -15,5 +16,6 @@
 
 psd_status_t ps_cmd_check(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_wait(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_page(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_top(ps_cli_t *cli, psd_error_t *err);
 #endif

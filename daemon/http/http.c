@@ -21,6 +21,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "daemon/http/http_answer.h"
+#include "daemon/http/http_asker.h"
 #include "daemon/http/http_conns.h"
 #include "transport/threads/clock.h"
 #include "transport/threads/thread.h"
@@ -46,6 +47,8 @@ struct ps_http {
     struct MHD_Daemon *server; /* owned */
     ps_http_conns_t conns;     /* the thread's */
     char url[URL_SIZE];
+    char token[PS_HTTP_TOKEN_SIZE];   /* not changed once asker is set */
+    _Atomic(ps_http_asker_t *) asker; /* owned; NULL: there is no API yet */
 };
 
 /* ---- libmicrohttpd's calls, all from the thread ---- */
@@ -75,13 +78,38 @@ static void notify_connection(void *arg, struct MHD_Connection *connection, void
     }
 }
 
+/* A request whose answer the asker makes; its connection is suspended meanwhile. */
+typedef struct asking {
+    ps_http_work_t work;
+    const char *type; /* of the answer's content */
+} asking_t;
+
+static void asking_destroy(asking_t **self_p)
+{
+    if (*self_p != NULL) {
+        ps_buffer_done(&(*self_p)->work.question);
+        ps_buffer_done(&(*self_p)->work.text);
+        ps_free(*self_p);
+        *self_p = NULL;
+    }
+}
+
 static void notify_completed(void *arg, struct MHD_Connection *connection, void **context,
                              enum MHD_RequestTerminationCode code)
 {
+    asking_t *asking = *context;
+
     (void)arg;
-    (void)context;
     (void)code;
+    asking_destroy(&asking); /* the asker is done with it: the connection goes on */
+    *context = NULL;
     ps_http_conn_enter(conn_of(connection), PS_HTTP_IDLE, ps_now_ms());
+}
+
+/* value NULL: not that one. */
+static bool add_header(struct MHD_Response *response, const char *name, const char *value)
+{
+    return value == NULL || MHD_add_response_header(response, name, value) == MHD_YES;
 }
 
 /* Takes the answer's text. NULL: no memory. */
@@ -97,34 +125,72 @@ static struct MHD_Response *response_of(ps_http_answer_t *answer)
         return NULL;
     }
     answer->text = (ps_buffer_t){0}; /* the response's now */
-    if (MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer->type) != MHD_YES ||
-        MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") != MHD_YES ||
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") != MHD_YES ||
-        (answer->allows != NULL &&
-         MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, answer->allows) != MHD_YES)) {
+    if (!add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer->type) ||
+        !add_header(response, "X-Content-Type-Options", "nosniff") ||
+        !add_header(response, "Referrer-Policy", "no-referrer") ||
+        !add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") ||
+        !add_header(response, MHD_HTTP_HEADER_ALLOW, answer->allows) ||
+        !add_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, answer->wants) ||
+        !add_header(response, "Content-Security-Policy", answer->policy)) {
         MHD_destroy_response(response);
         return NULL;
     }
     return response;
 }
 
-/* The connection ends when this fails. */
-static enum MHD_Result respond(ps_http_t *self, struct MHD_Connection *connection,
-                               const char *method, const char *path)
+/* Takes the answer's text. The connection ends when this fails. */
+static enum MHD_Result respond(struct MHD_Connection *connection, ps_http_answer_t *answer)
 {
-    PSD_AUTO(ps_http_answer_done) ps_http_answer_t answer = {0};
-    struct MHD_Response *response = NULL;
+    struct MHD_Response *response = response_of(answer);
     enum MHD_Result queued = MHD_NO;
 
-    ps_http_answer_make(self->is.metrics, method, path, &answer);
-    response = response_of(&answer);
     if (response == NULL) {
         return MHD_NO;
     }
-    queued = MHD_queue_response(connection, answer.status, response);
+    queued = MHD_queue_response(connection, answer->status, response);
     MHD_destroy_response(response); /* it lives until it is sent */
     ps_http_conn_enter(conn_of(connection), PS_HTTP_BODY, ps_now_ms());
     return queued;
+}
+
+static void resume(void *connection)
+{
+    MHD_resume_connection(connection);
+}
+
+/* Takes the answer's question. The connection waits until the asker resumes it. */
+static enum MHD_Result ask(ps_http_asker_t *asker, struct MHD_Connection *connection,
+                           ps_http_answer_t *answer, void **context)
+{
+    asking_t *asking = ps_alloc(1, sizeof *asking);
+
+    if (asking == NULL) {
+        return MHD_NO;
+    }
+    asking->type = answer->type;
+    asking->work =
+        (ps_http_work_t){.question = answer->question, .on_done = resume, .user = connection};
+    answer->question = (ps_buffer_t){0};
+    *context = asking;
+    ps_http_conn_enter(conn_of(connection), PS_HTTP_BODY, ps_now_ms());
+    MHD_suspend_connection(connection);
+    ps_http_asker_ask(asker, &asking->work);
+    return MHD_YES;
+}
+
+/* Its connection goes on: the asker has answered. */
+static enum MHD_Result give(ps_http_t *self, struct MHD_Connection *connection, asking_t *asking)
+{
+    PSD_AUTO(ps_http_answer_done) ps_http_answer_t answer = {.type = asking->type};
+
+    if (!atomic_load(&asking->work.is_done)) {
+        return MHD_NO; /* never so */
+    }
+    answer.status = asking->work.status;
+    answer.text = asking->work.text;
+    asking->work.text = (ps_buffer_t){0};
+    ps_http_answer_count(self->is.metrics, answer.status);
+    return respond(connection, &answer);
 }
 
 /* Answered when the head is there: a body, which no path takes, is not waited for. */
@@ -132,11 +198,28 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, cons
                               const char *method, const char *version, const char *body,
                               size_t *body_size, void **context)
 {
+    ps_http_t *self = arg;
+    ps_http_asker_t *asker = atomic_load(&self->asker);
+    PSD_AUTO(ps_http_answer_done) ps_http_answer_t answer = {0};
+    const ps_http_view_t view = {.metrics = self->is.metrics,
+                                 .token = asker == NULL ? NULL : self->token,
+                                 .token_for_all = self->is.token_for_all};
+    const ps_http_request_t request = {
+        .method = method,
+        .path = path,
+        .authorization =
+            MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION),
+        .last = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "last")};
+
     (void)version;
     (void)body;
     (void)body_size;
-    (void)context;
-    return respond(arg, connection, method, path);
+    if (*context != NULL) {
+        return give(self, connection, *context);
+    }
+    ps_http_answer_make(&view, &request, &answer);
+    return answer.question.size > 0 ? ask(asker, connection, &answer, context)
+                                    : respond(connection, &answer);
 }
 
 /* libmicrohttpd's own words about clients that break the protocol: not for the log. */
@@ -241,11 +324,12 @@ static psd_status_t serve(ps_http_t *self, psd_error_t *err)
     int code = 0;
 
     self->server = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, handle, self, MHD_OPTION_EXTERNAL_LOGGER,
-        ignore, NULL, MHD_OPTION_LISTEN_SOCKET, self->listen_fd, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)PS_HTTP_CONNS_LIMIT, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES,
-        MHD_OPTION_NOTIFY_CONNECTION, notify_connection, self, MHD_OPTION_NOTIFY_COMPLETED,
-        notify_completed, self, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+        MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, self,
+        MHD_OPTION_EXTERNAL_LOGGER, ignore, NULL, MHD_OPTION_LISTEN_SOCKET, self->listen_fd,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)PS_HTTP_CONNS_LIMIT,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES, MHD_OPTION_NOTIFY_CONNECTION,
+        notify_connection, self, MHD_OPTION_NOTIFY_COMPLETED, notify_completed, self,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     if (self->server == NULL) {
         return psd_error_set(err, PSD_NOMEM, "http.listen: the server does not start");
     }
@@ -291,15 +375,31 @@ void ps_http_enter(ps_http_t *self, ps_turns_t *turns)
     atomic_store(&self->turn, ps_turns_add(turns, THREAD_NAME, self->tid));
 }
 
+psd_status_t ps_http_open_api(ps_http_t *self, const char token[PS_HTTP_TOKEN_SIZE],
+                              const char *endpoint, psd_error_t *err)
+{
+    ps_http_asker_t *asker = NULL;
+    psd_status_t rc = ps_http_asker_new(endpoint, &asker, err);
+
+    if (rc == PSD_OK) {
+        memcpy(self->token, token, sizeof self->token);
+        atomic_store(&self->asker, asker);
+    }
+    return rc;
+}
+
 void ps_http_stop(ps_http_t **self_p)
 {
     ps_http_t *self = *self_p;
     ps_turn_t *turn = NULL;
+    ps_http_asker_t *asker = NULL;
     const uint64_t one = 1;
 
     if (self == NULL) {
         return;
     }
+    asker = atomic_load(&self->asker);
+    ps_http_asker_stop(asker); /* no connection is suspended from here on */
     if (self->is_started) {
         (void)!write(self->stop_fd, &one, sizeof one);
         (void)pthread_join(self->thread, NULL);
@@ -309,6 +409,7 @@ void ps_http_stop(ps_http_t **self_p)
     if (self->server != NULL) {
         MHD_stop_daemon(self->server);
     }
+    ps_http_asker_destroy(&asker);
     if (self->stop_fd >= 0) {
         (void)close(self->stop_fd);
     }

@@ -68,6 +68,8 @@ bool ps_server_is_known(const ps_server_t *self);
 /* The control port as clients reach it, and the node's name. Borrowed until the close. */
 const char *ps_server_endpoint(const ps_server_t *self);
 const char *ps_server_node(const ps_server_t *self);
+/* The same port for this process: by its unix socket, if it has one. */
+const char *ps_server_own_endpoint(const ps_server_t *self);
 /* "serving on tcp://…", for systemd. */
 void ps_server_status(const ps_server_t *self, char *ret_text, size_t size);
 /* The page where the node's threads report that they turn. Borrowed until the close. */

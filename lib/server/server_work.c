@@ -155,6 +155,11 @@ const char *ps_server_endpoint(const ps_server_t *self)
     return self->endpoint;
 }
 
+const char *ps_server_own_endpoint(const ps_server_t *self)
+{
+    return self->ipc[0] != '\0' ? self->ipc : self->endpoint;
+}
+
 const char *ps_server_node(const ps_server_t *self)
 {
     return self->node;

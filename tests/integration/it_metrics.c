@@ -228,6 +228,73 @@ static bool names_hung(const fixture_t *f, pid_t tid, const char *name)
     return answers(f, "/readyz", 200, "ready");
 }
 
+/* ---- /api/v1 while a shard hangs ---- */
+
+/* The request with the token, as one text. false: there is no token. */
+static bool print_api_request(const fixture_t *f, const char *path, char ret[LONG_SIZE])
+{
+    char name[4096];
+    char token[128] = "";
+    FILE *file = NULL;
+
+    (void)snprintf(name, sizeof name, "%.4000s/data/http.token", f->daemon.dir.path);
+    file = fopen(name, "re");
+    CHECK(file != NULL);
+    token[fread(token, 1, sizeof token - 1, file)] = '\0';
+    (void)fclose(file);
+    token[strcspn(token, "\n")] = '\0';
+    (void)snprintf(ret, LONG_SIZE,
+                   "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
+                   "Connection: close\r\n\r\n",
+                   path, token);
+    return true;
+}
+
+static bool api_gives_up(const fixture_t *f)
+{
+    static char request[LONG_SIZE];
+    char *answer = NULL;
+    pid_t tid = find_thread(f->daemon.pid, "shard-0");
+    double since_s = 0;
+
+    CHECK(print_api_request(f, "/api/v1/tables", request));
+    CHECK(http_exchange(f->port, request, strlen(request), &answer) == 200);
+    CHECK(strstr(answer, "\"name\":\"counted\"") != NULL);
+    free(answer);
+    CHECK(tid > 0 && stop_thread(tid));
+    since_s = now_s();
+    CHECK(http_exchange(f->port, request, strlen(request), &answer) == 503);
+    CHECK(strstr(answer, "\"code\":\"E3002\"") != NULL);
+    CHECK(now_s() - since_s < 20); /* 3 s, on a machine that is not busy */
+    free(answer);
+    CHECK(let_thread_go(tid));
+    return answers(f, "/healthz", 200, "healthy");
+}
+
+/* psd ends, though somebody waits for an answer. */
+static bool ends_while_asked(fixture_t *f)
+{
+    static char request[LONG_SIZE];
+    pid_t tid = find_thread(f->daemon.pid, "shard-0");
+    char text[4096];
+    int fd = http_connect(f->port);
+    size_t size = 0;
+
+    CHECK(print_api_request(f, "/api/v1/tables", request));
+    CHECK(fd >= 0 && tid > 0 && stop_thread(tid));
+    CHECK(send(fd, request, strlen(request), MSG_NOSIGNAL) == (ssize_t)strlen(request));
+    CHECK(answers(f, "/healthz", 503, "shard-0")); /* the request is under way by now */
+    CHECK(kill(f->daemon.pid, SIGTERM) == 0);
+    for (ssize_t n = 1; n > 0 && size<sizeof text - 1; size += n> 0 ? (size_t)n : 0) {
+        n = recv(fd, text + size, sizeof text - 1 - size, 0);
+    }
+    text[size] = '\0';
+    (void)close(fd);
+    CHECK(let_thread_go(tid));
+    CHECK(strncmp(text, "HTTP/1.1 503", 12) == 0 || size == 0);
+    return daemon_end(&f->daemon, 0); /* it ends by the signal that it has got */
+}
+
 /* ---- who asks what ---- */
 
 static bool refuses_what_it_has_not(const fixture_t *f)
@@ -237,7 +304,9 @@ static bool refuses_what_it_has_not(const fixture_t *f)
 
     CHECK(http_ask(f->port, "GET", "/nothing", &answer) == 404);
     free(answer);
-    CHECK(http_ask(f->port, "GET", "/api/v1/tables", &answer) == 404);
+    CHECK(http_ask(f->port, "GET", "/api/v1/tables", &answer) == 401);
+    CHECK(strstr(answer, "WWW-Authenticate: Bearer") != NULL);
+    CHECK(strstr(answer, "counted") == NULL); /* the table's name */
     free(answer);
     CHECK(http_ask(f->port, "POST", "/metrics", &answer) == 405);
     CHECK(strstr(answer, "Allow: GET, HEAD\r\n") != NULL);
@@ -304,9 +373,9 @@ static bool run(fixture_t *f)
     CHECK_OK(psd_connect(f->daemon.control, NULL, &f->client, f->err), f->err);
     done = counts_exactly(f) && names_hung(f, find_thread(f->daemon.pid, "shard-0"), "shard-0") &&
            names_hung(f, f->daemon.pid, "control") && refuses_what_it_has_not(f) &&
-           serves_beside_slow_clients(f);
+           serves_beside_slow_clients(f) && api_gives_up(f);
     psd_close(&f->client);
-    return done;
+    return done && ends_while_asked(f);
 }
 
 int main(void)

@@ -55,7 +55,7 @@ SUB_FLOORS = {
         "control": 5, "checkpoints": 6,
         "embed": 20,  # above what wires the others together
     },
-    "daemon": {"http": 0},
+    "daemon": {"page": 0, "http": 1},
     "cli": {
         "output": 0,
         "run": 1, "machine": 1,

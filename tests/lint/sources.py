@@ -84,9 +84,9 @@ def is_script(path):
 
 
 def is_prose(path):
-    """What people read: all but data and the licence."""
+    """What people read: all but data, the licence, and what others wrote."""
     return path != "LICENSE" and not path.startswith(
-        ("data/", "tests/fuzz/corpus/", "tests/golden/"))
+        ("daemon/page/uplot/", "data/", "tests/fuzz/corpus/", "tests/golden/"))
 
 
 KINDS = {

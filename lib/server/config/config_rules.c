@@ -216,8 +216,8 @@ static psd_status_t check_http(const ps_config_t *self, psd_error_t *err)
         return PSD_OK;
     }
     return psd_error_set(err, PSD_CONFIG,
-                         "%s: http.listen is %s, which other machines can reach, and this version "
-                         "has no tokens; allowed: loopback, or set security.allow_plaintext: true",
+                         "%s: http.listen is %s, which other machines can reach, and HTTP is not "
+                         "encrypted; allowed: loopback, or set security.allow_plaintext: true",
                          place, listen);
 }
 

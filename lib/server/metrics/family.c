@@ -51,7 +51,7 @@ VALUES(HELD, "clock", "order", "copies", "disk", "level", "restore", "checkpoint
 VALUES(ROLE, "primary", "copy", "aside");
 VALUES(HEALTH, "up", "down", "draining");
 VALUES(OUTCOME, "done", "failed");
-VALUES(ANSWER, "200", "400", "404", "405", "413", "500", "503");
+VALUES(ANSWER, "200", "400", "401", "404", "405", "500", "503");
 
 const char *ps_dim_value(ps_dim_t dim, size_t i)
 {

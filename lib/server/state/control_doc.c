@@ -164,6 +164,17 @@ static bool add_places(const ps_control_t *self, const ps_copies_t *copies, ps_d
            add_whole(self, copies, false, ps_doc_add_array(doc, "catching_up"));
 }
 
+/* {"pushes":…} as the primary of a partition, or all of a table, counted them. */
+static bool add_stats(const ps_partition_info_t *sum, ps_doc_t *doc)
+{
+    ps_doc_t *stats = ps_doc_add_object(doc, "stats");
+
+    return stats != NULL && ps_doc_set_u64(stats, "pushes", sum->pushes) &&
+           ps_doc_set_u64(stats, "pulls", sum->pulls) &&
+           ps_doc_set_u64(stats, "rows_pushed", sum->rows_pushed) &&
+           ps_doc_set_u64(stats, "rows_pulled", sum->rows_pulled);
+}
+
 static bool add_partition(const ps_control_t *self, const ps_table_t *table, uint32_t partition,
                           const ps_answers_t *answers, ps_doc_t *doc)
 {
@@ -180,7 +191,8 @@ static bool add_partition(const ps_control_t *self, const ps_table_t *table, uin
            add_copies(self, table, partition, answers, ps_doc_add_array(doc, "copies")) &&
            ps_doc_set_u64(doc, "epoch", table->routes[partition].epoch) &&
            ps_doc_set_u64(doc, "lsn", info == NULL ? 0 : info->lsn) &&
-           ps_doc_set_u64(doc, "rows_present", info == NULL ? 0 : info->bytes.rows_present);
+           ps_doc_set_u64(doc, "rows_present", info == NULL ? 0 : info->bytes.rows_present) &&
+           (info == NULL || add_stats(info, doc));
 }
 
 static bool add_partitions(const ps_control_t *self, const ps_table_t *table,
@@ -231,10 +243,6 @@ bool ps_control_table_doc(const ps_control_t *self, const ps_table_t *table,
 bool ps_control_stats_doc(const ps_table_t *table, const ps_answers_t *answers, ps_doc_t *doc)
 {
     ps_partition_info_t sum = sum_of(answers, table);
-    ps_doc_t *stats = ps_doc_add_object(doc, "stats");
 
-    return stats != NULL && ps_doc_set_u64(stats, "pushes", sum.pushes) &&
-           ps_doc_set_u64(stats, "pulls", sum.pulls) &&
-           ps_doc_set_u64(stats, "rows_pushed", sum.rows_pushed) &&
-           ps_doc_set_u64(stats, "rows_pulled", sum.rows_pulled);
+    return add_stats(&sum, doc);
 }

@@ -436,7 +436,7 @@ Test(config, http_listens_on_loopback_alone)
     cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG);
     cr_assert_str_eq(psd_error_text(err),
                      "--flag: http.listen is 0.0.0.0:7173, which other machines can reach, and "
-                     "this version has no tokens; allowed: loopback, or set "
+                     "HTTP is not encrypted; allowed: loopback, or set "
                      "security.allow_plaintext: true");
     psd_error_clear(err);
     cr_assert_eq(set_flag(PS_KEY_security_allow_plaintext, "true"), PSD_OK);

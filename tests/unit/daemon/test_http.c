@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* daemon/http: which connections are cut, and what paths are answered with. */
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "daemon/http/http_answer.h"
+#include "daemon/http/http_api.h"
 #include "daemon/http/http_conns.h"
+#include "daemon/http/http_token.h"
 
 /* The other end of a connection that is cut reads its end. */
 static bool is_cut(int other)
@@ -94,16 +99,30 @@ Test(http_conns, of_too_many_the_oldest_is_cut)
     }
 }
 
-static void expect(ps_metrics_t *metrics, const char *method, const char *path, unsigned status,
-                   const char *part)
+#define TOKEN "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+static void expect_of(const ps_http_view_t *view, const ps_http_request_t *request, unsigned status,
+                      const char *part)
 {
+    const char *method = request->method;
+    const char *path = request->path;
     PSD_AUTO(ps_http_answer_done) ps_http_answer_t answer = {0};
 
-    ps_http_answer_make(metrics, method, path, &answer);
+    ps_http_answer_make(view, request, &answer);
     cr_expect_eq(answer.status, status, "%s %s: %u", method, path, answer.status);
     cr_expect_not_null(memmem(answer.text.data, answer.text.size, part, strlen(part)),
                        "%s %s: %.*s", method, path, (int)answer.text.size,
                        (const char *)answer.text.data);
+    cr_expect_eq(answer.question.size, 0);
+}
+
+static void expect(ps_metrics_t *metrics, const char *method, const char *path, unsigned status,
+                   const char *part)
+{
+    const ps_http_view_t view = {.metrics = metrics};
+    const ps_http_request_t request = {.method = method, .path = path};
+
+    expect_of(&view, &request, status, part);
 }
 
 Test(http_answer, paths_and_methods)
@@ -121,8 +140,166 @@ Test(http_answer, paths_and_methods)
     expect(metrics, "POST", "/healthz", 405, "only GET and HEAD\n");
     expect(metrics, "GET", "/healthz/", 404, "not found");
     expect(metrics, "GET", "", 404, "not found");
-    expect(metrics, "GET", "/", 404, "not found");
+    expect(metrics, "GET", "/", 200, "<script src=\"psd.js\">");
+    expect(metrics, "GET", "/psd.js", 200, "uPlot");
+    expect(metrics, "GET", "/psd.css", 404, "not found");
+    expect(metrics, "GET", "/api/v1/tables", 503, "psd starts\n");
     expect(metrics, "GET", "/metrics", 200, "psd_http_answers_total{status=\"404\"} 3\n");
     expect(metrics, "GET", "/metrics", 200, "psd_http_answers_total{status=\"405\"} 2\n");
     expect(metrics, "GET", "/metrics", 200, "psd_scrape_seconds_count 3\n");
+}
+
+/* ---- the token ---- */
+
+static void expect_api(const ps_http_view_t *view, const char *path, const char *authorization,
+                       unsigned status, const char *question)
+{
+    const ps_http_request_t request = {
+        .method = "GET", .path = path, .authorization = authorization};
+    PSD_AUTO(ps_http_answer_done) ps_http_answer_t answer = {0};
+
+    ps_http_answer_make(view, &request, &answer);
+    cr_expect_eq(answer.status, status, "%s: %u", path, answer.status);
+    cr_expect_eq(answer.wants != NULL, status == 401);
+    if (question != NULL) {
+        cr_assert_neq(answer.question.size, 0, "%s: %.*s", path, (int)answer.text.size,
+                      (const char *)answer.text.data);
+        cr_expect_str_eq((const char *)answer.question.data, question);
+    }
+}
+
+Test(http_answer, the_api_wants_the_token_and_numbers_do_not)
+{
+    const ps_metrics_args_t args = {.n_shards = 1};
+    PSD_AUTO(ps_metrics_destroy) ps_metrics_t *metrics = NULL;
+    ps_http_view_t view = {.token = TOKEN};
+
+    cr_assert_eq(ps_metrics_new(&args, &metrics, NULL), PSD_OK);
+    view.metrics = metrics;
+    expect_api(&view, "/api/v1/tables", NULL, 401, NULL);
+    expect_api(&view, "/api/v1/nothing", NULL, 401, NULL);
+    expect_api(&view, "/api/v1/tables", "Bearer " TOKEN "0", 401, NULL);
+    expect_api(&view, "/api/v1/tables", "Bearer", 401, NULL);
+    expect_api(&view, "/api/v1/tables", "Bearer " TOKEN, 0, "{\"op\":\"table_list\"}");
+    expect_api(&view, "/metrics", NULL, 200, NULL);
+    expect_api(&view, "/", NULL, 200, NULL);
+    view.token_for_all = true; /* another machine may ask */
+    expect_api(&view, "/metrics", NULL, 401, NULL);
+    expect_api(&view, "/", NULL, 401, NULL);
+    expect_api(&view, "/healthz", NULL, 401, NULL);
+    expect_api(&view, "/healthz", "Bearer " TOKEN, 200, NULL);
+    view.token = NULL;
+    expect_api(&view, "/healthz", "Bearer " TOKEN, 503, NULL);
+}
+
+Test(http_token, shown_as_bearer_or_as_password)
+{
+    cr_expect(ps_http_token_fits(TOKEN, "bearer " TOKEN));
+    cr_expect(!ps_http_token_fits(TOKEN, NULL));
+    cr_expect(!ps_http_token_fits(TOKEN, ""));
+    cr_expect(!ps_http_token_fits(TOKEN, TOKEN));
+    cr_expect(!ps_http_token_fits(TOKEN, "Bearer 0" TOKEN));
+    cr_expect(!ps_http_token_fits(TOKEN, "Digest " TOKEN));
+    /* any:TOKEN, and the same with another last digit */
+    cr_expect(ps_http_token_fits(
+        TOKEN, "Basic "
+               "YW55OjAwMTEyMjMzNDQ1NTY2Nzc4ODk5YWFiYmNjZGRlZWZmMDAxMTIyMzM0NDU1NjY3Nzg4OTlhYWJi"
+               "Y2NkZGVlZmY="));
+    cr_expect(!ps_http_token_fits(
+        TOKEN, "Basic "
+               "YW55OjAwMTEyMjMzNDQ1NTY2Nzc4ODk5YWFiYmNjZGRlZWZmMDAxMTIyMzM0NDU1NjY3Nzg4OTlhYWJi"
+               "Y2NkZGVlZmU="));
+    cr_expect(!ps_http_token_fits(TOKEN, "Basic "));
+    cr_expect(!ps_http_token_fits(TOKEN, "Basic YW55"), "no colon");
+    cr_expect(!ps_http_token_fits(TOKEN, "Basic *"));
+}
+
+Test(http_token, is_made_once_and_for_its_owner_alone)
+{
+    char dir[] = "/tmp/test_http_XXXXXX";
+    char path[64];
+    char first[PS_HTTP_TOKEN_SIZE];
+    char again[PS_HTTP_TOKEN_SIZE] = "";
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    struct stat is;
+
+    cr_assert_not_null(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/%s", dir, PS_HTTP_TOKEN_FILE);
+    cr_assert_eq(ps_http_token_load(dir, first, err), PSD_OK);
+    cr_expect_eq(strlen(first), 64);
+    cr_expect_eq(stat(path, &is), 0);
+    cr_expect_eq(is.st_mode & 07777, 0600);
+    cr_expect_eq(ps_http_token_load(dir, again, err), PSD_OK);
+    cr_expect_str_eq(again, first);
+    cr_expect_eq(chmod(path, 0640), 0);
+    cr_expect_eq(ps_http_token_load(dir, again, err), PSD_IO);
+    cr_expect_not_null(strstr(psd_error_text(err), "others than its owner may use it"));
+    psd_error_clear(err);
+    cr_expect_eq(chmod(path, 0600), 0);
+    cr_expect_eq(truncate(path, 10), 0);
+    cr_expect_eq(ps_http_token_load(dir, again, err), PSD_IO);
+    cr_expect_not_null(strstr(psd_error_text(err), "it has no token"));
+    psd_error_clear(err);
+    cr_expect_eq(unlink(path), 0);
+    cr_expect_eq(symlink("/dev/null", path), 0);
+    cr_expect_eq(ps_http_token_load(dir, again, err), PSD_IO, "it follows no link");
+    cr_expect_eq(unlink(path), 0);
+    cr_expect_eq(rmdir(dir), 0);
+}
+
+/* ---- /api/v1 ---- */
+
+static void expect_question(const char *path, const char *last, ps_http_found_t want,
+                            const char *question)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+
+    cr_expect_eq(ps_http_api_find(path, last, &text), want, "%s", path);
+    cr_expect_eq(text.size > 0, question != NULL);
+    if (question != NULL && text.size > 0) {
+        cr_expect_str_eq((const char *)text.data, question);
+    }
+}
+
+Test(http_api, paths_are_questions)
+{
+    expect_question("/api/v1/cluster", NULL, PS_HTTP_FOUND, "{\"op\":\"cluster_status\"}");
+    expect_question("/api/v1/tables/w.1", NULL, PS_HTTP_FOUND,
+                    "{\"op\":\"table_inspect\",\"name\":\"w.1\"}");
+    expect_question("/api/v1/jobs/lr/why", NULL, PS_HTTP_FOUND, "{\"op\":\"why\",\"job\":\"lr\"}");
+    expect_question("/api/v1/jobs/lr", NULL, PS_HTTP_FOUND,
+                    "{\"op\":\"job_inspect\",\"job\":\"lr\"}");
+    expect_question("/api/v1/events", NULL, PS_HTTP_FOUND,
+                    "{\"op\":\"cluster_events\",\"limit\":200}");
+    expect_question("/api/v1/events", "5", PS_HTTP_FOUND,
+                    "{\"op\":\"cluster_events\",\"limit\":5}");
+    expect_question("/api/v1/events", "0", PS_HTTP_BAD_NAME, NULL);
+    expect_question("/api/v1/events", "x", PS_HTTP_BAD_NAME, NULL);
+    expect_question("/api/v1/tables/", NULL, PS_HTTP_BAD_NAME, NULL);
+    expect_question("/api/v1/tables/a\"b", NULL, PS_HTTP_BAD_NAME, NULL);
+    expect_question("/api/v1/tables/"
+                    "0123456789012345678901234567890123456789012345678901234567890123",
+                    NULL, PS_HTTP_BAD_NAME, NULL);
+    expect_question("/api/v1/tables/w/rows", NULL, PS_HTTP_NO_PATH, NULL);
+    expect_question("/api/v1/table_drop", NULL, PS_HTTP_NO_PATH, NULL);
+    expect_question("/api/v1/", NULL, PS_HTTP_NO_PATH, NULL);
+}
+
+Test(http_api, an_answer_loses_its_envelope)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t refusal = {0};
+
+    cr_assert(ps_http_api_write("{\"v\":1,\"id\":7,\"status\":\"OK\",\"nodes\":[]}", &text));
+    cr_expect_eq(text.size, strlen("{\"nodes\":[],\"schema_version\":1}"));
+    cr_expect_not_null(memmem(text.data, text.size, "\"nodes\":[]", 10));
+    cr_expect_not_null(memmem(text.data, text.size, "\"schema_version\":1", 18));
+    cr_expect(!ps_http_api_write("no document", &text));
+    cr_assert(ps_http_api_refuse(PSD_NO_TABLE, "table \"w\" does not exist", &refusal));
+    cr_expect_not_null(memmem(refusal.data, refusal.size, "\"code\":\"E2003\"", 14));
+    cr_expect_eq(ps_http_api_status(PSD_OK), 200);
+    cr_expect_eq(ps_http_api_status(PSD_NO_TABLE), 404);
+    cr_expect_eq(ps_http_api_status(PSD_DENIED), 403);
+    cr_expect_eq(ps_http_api_status(PSD_DEADLINE), 503);
+    cr_expect_eq(ps_http_api_status(PSD_NOMEM), 500);
 }

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files of a data directory, and one request by HTTP. */
+#include "cli/watch/local_psd.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+
+#define PATH_SIZE 4200
+#define TOKEN_DIGITS (PS_LOCAL_TOKEN_SIZE - 1)
+#define SYSTEM_DIR "/var/lib/psd"
+#define PLACES_MAX 2
+#define ANSWER_MAX ((size_t)64 << 20)
+#define PIECE 65536
+
+/* ---- its files ---- */
+
+typedef struct places {
+    char at[PLACES_MAX][PATH_SIZE];
+    size_t n;
+} places_t;
+
+/* Where psd keeps its data, as it chooses by itself. */
+static void find_places(const ps_cli_t *cli, places_t *self)
+{
+    const char *given = ps_args_given(&cli->args, "data-dir") ? ps_args_text(&cli->args, "data-dir")
+                                                              : getenv("PSD_DATA_DIR");
+    const char *state = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+
+    self->n = 0;
+    if (given != NULL && given[0] != '\0') {
+        (void)snprintf(self->at[self->n++], PATH_SIZE, "%.4000s", given);
+        return;
+    }
+    if (state != NULL && state[0] == '/') {
+        (void)snprintf(self->at[self->n++], PATH_SIZE, "%.4000s/psd", state);
+    } else if (home != NULL && home[0] == '/') {
+        (void)snprintf(self->at[self->n++], PATH_SIZE, "%.4000s/.local/state/psd", home);
+    }
+    (void)snprintf(self->at[self->n++], PATH_SIZE, SYSTEM_DIR);
+}
+
+/* Opens DIR/NAME. NULL: it cannot, and errno says why. */
+static FILE *open_file(const char *dir, const char *name, char ret_path[PATH_SIZE])
+{
+    (void)snprintf(ret_path, PATH_SIZE, "%.4100s/%s", dir, name);
+    return fopen(ret_path, "re");
+}
+
+/* The first place with endpoints.json; one that is not ours is not passed over. */
+static psd_status_t read_announcement(const places_t *places, const char **ret_dir,
+                                      json_t **ret_doc, psd_error_t *err)
+{
+    char path[PATH_SIZE];
+
+    for (size_t i = 0; i < places->n; i++) {
+        FILE *file = open_file(places->at[i], "endpoints.json", path);
+        bool is_gone = file == NULL && (errno == ENOENT || errno == ENOTDIR);
+
+        if (is_gone) {
+            continue;
+        }
+        if (file == NULL) {
+            return psd_error_set(err, PSD_DENIED, "%s: %s; run this as the user of psd, or root",
+                                 path, strerror(errno));
+        }
+        *ret_doc = json_loadf(file, 0, NULL);
+        (void)fclose(file);
+        *ret_dir = places->at[i];
+        return json_is_object(*ret_doc) ? PSD_OK
+                                        : psd_error_set(err, PSD_DAMAGED, "%s is no JSON", path);
+    }
+    return psd_error_set(
+        err, PSD_CONNECT, "no psd has started in %s%s%s; --data-dir names its data directory",
+        places->at[0], places->n > 1 ? " or " : "", places->n > 1 ? places->at[1] : "");
+}
+
+static psd_status_t read_token(const char *dir, char ret_token[PS_LOCAL_TOKEN_SIZE],
+                               psd_error_t *err)
+{
+    char path[PATH_SIZE];
+    FILE *file = open_file(dir, "http.token", path);
+    size_t size = 0;
+
+    if (file == NULL) {
+        return psd_error_set(err, errno == EACCES ? PSD_DENIED : PSD_IO, "%s: %s", path,
+                             strerror(errno));
+    }
+    size = fread(ret_token, 1, TOKEN_DIGITS, file);
+    ret_token[size] = '\0';
+    (void)fclose(file);
+    return strspn(ret_token, "0123456789abcdef") == TOKEN_DIGITS
+               ? PSD_OK
+               : psd_error_set(err, PSD_DAMAGED, "%s has no token", path);
+}
+
+psd_status_t ps_local_psd_find(const ps_cli_t *cli, ps_local_psd_t *ret, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *found = NULL;
+    places_t places;
+    const char *dir = NULL;
+    psd_status_t rc = PSD_OK;
+
+    find_places(cli, &places);
+    rc = read_announcement(&places, &dir, &found, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    (void)snprintf(ret->node, sizeof ret->node, "%s", ps_json_text(found, "node"));
+    (void)snprintf(ret->http, sizeof ret->http, "%s", ps_json_text(found, "http"));
+    if (ret->http[0] == '\0') {
+        return psd_error_set(err, PSD_CONNECT,
+                             "node \"%s\" has no HTTP port: http.listen is off, or auto where psd "
+                             "opens no tcp port",
+                             ret->node);
+    }
+    return read_token(dir, ret->token, err);
+}
+
+/* ---- one request ---- */
+
+static void close_at(const int *fd)
+{
+    if (*fd >= 0) {
+        (void)close(*fd);
+    }
+}
+
+/* Connects to "http://HOST:PORT" or "http://[HOST]:PORT". */
+static psd_status_t connect_to(const char *http, uint32_t timeout_ms, int *ret_fd, psd_error_t *err)
+{
+    const struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    const struct timeval wait = {.tv_sec = timeout_ms / 1000,
+                                 .tv_usec = (suseconds_t)(timeout_ms % 1000) * 1000};
+    struct addrinfo *found = NULL;
+    char host[PS_LOCAL_HTTP_SIZE];
+    const char *from = strncmp(http, "http://", 7) == 0 ? http + 7 : http;
+    const char *colon = strrchr(from, ':');
+    size_t size = colon == NULL ? 0 : (size_t)(colon - from);
+    int code = 0;
+
+    if (size > 2 && from[0] == '[') {
+        from++;
+        size -= 2;
+    }
+    (void)snprintf(host, sizeof host, "%.*s", (int)size, from);
+    if (colon == NULL || getaddrinfo(host, colon + 1, &want, &found) != 0) {
+        return psd_error_set(err, PSD_CONNECT, "%s: no such address", http);
+    }
+    *ret_fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (*ret_fd < 0 || setsockopt(*ret_fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) != 0 ||
+        setsockopt(*ret_fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait) != 0 ||
+        connect(*ret_fd, found->ai_addr, found->ai_addrlen) != 0) {
+        code = errno;
+    }
+    freeaddrinfo(found);
+    return code == 0 ? PSD_OK : psd_error_set(err, PSD_CONNECT, "%s: %s", http, strerror(code));
+}
+
+static psd_status_t send_request(int fd, const ps_local_psd_t *self, const char *path,
+                                 psd_error_t *err)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+
+    if (!ps_buffer_print(&text, "GET %s HTTP/1.0\r\nAuthorization: Bearer %s\r\n\r\n", path,
+                         self->token)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a request");
+    }
+    return send(fd, text.data, text.size, MSG_NOSIGNAL) == (ssize_t)text.size
+               ? PSD_OK
+               : psd_error_set(err, PSD_CONNECT, "%s: %s", self->http, strerror(errno));
+}
+
+/* Up to the end of the connection. */
+static psd_status_t receive(int fd, const ps_local_psd_t *self, ps_buffer_t *text, psd_error_t *err)
+{
+    for (;;) {
+        ssize_t n = 0;
+
+        if (text->size > ANSWER_MAX || !ps_buffer_reserve(text, PIECE)) {
+            return psd_error_set(err, PSD_NOMEM, "no memory for an answer");
+        }
+        n = recv(fd, text->data + text->size, PIECE - 1, 0);
+        if (n < 0 && errno != EINTR) {
+            return psd_error_set(err, PSD_CONNECT, "%s does not answer: %s", self->http,
+                                 strerror(errno));
+        }
+        if (n == 0) {
+            return ps_buffer_append(text, "", 1)
+                       ? PSD_OK
+                       : psd_error_set(err, PSD_NOMEM, "no memory for an answer");
+        }
+        text->size += n > 0 ? (size_t)n : 0;
+    }
+}
+
+/* Takes the head off; text keeps the body with its '\0'. */
+static psd_status_t take_body(const ps_local_psd_t *self, ps_buffer_t *text, psd_error_t *err)
+{
+    const char *all = (const char *)text->data;
+    const char *body = strstr(all, "\r\n\r\n");
+    size_t before = 0;
+
+    if (strncmp(all, "HTTP/1.", 7) != 0 || body == NULL) {
+        return psd_error_set(err, PSD_PROTO, "%s gives no answer of HTTP", self->http);
+    }
+    before = (size_t)(body + 4 - all);
+    memmove(text->data, text->data + before, text->size - before);
+    text->size -= before;
+    return PSD_OK;
+}
+
+psd_status_t ps_local_psd_text(const ps_local_psd_t *self, const char *path, uint32_t timeout_ms,
+                               ps_buffer_t *ret_text, psd_error_t *err)
+{
+    PSD_AUTO(close_at) int fd = -1;
+    psd_status_t rc = connect_to(self->http, timeout_ms, &fd, err);
+
+    if (rc == PSD_OK) {
+        rc = send_request(fd, self, path, err);
+    }
+    if (rc == PSD_OK) {
+        rc = receive(fd, self, ret_text, err);
+    }
+    return rc == PSD_OK ? take_body(self, ret_text, err) : rc;
+}

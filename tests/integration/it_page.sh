@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The page and /api/v1: nothing without the token but an empty page; with it the
+# documents of pscli -o json; the page names no other host, and fits into its size.
+# shellcheck source-path=SCRIPTDIR source=cli_lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
+
+cli_start
+http=$(sed 's/.*"http":"http:\/\/\([^"]*\)".*/\1/' "$work/data/endpoints.json")
+
+# get PATH [HEADER [METHOD]]: the head and the body of the answer.
+get() {
+    exec 3<>"/dev/tcp/${http%:*}/${http##*:}"
+    printf '%s %s HTTP/1.1\r\nHost: psd\r\nConnection: close\r\n%s\r\n' "${3:-GET}" "$1" \
+        "${2:+$2$'\r\n'}" >&3
+    cat <&3 >"$work/answer"
+    exec 3<&-
+    sed '/^\r$/,$d' "$work/answer" | tr -d '\r' >"$work/head"
+    sed '1,/^\r$/d' "$work/answer" >"$work/body"
+    n_checked=$((n_checked + 1))
+}
+
+# status CODE PATH [HEADER [METHOD]]
+status() {
+    local want=$1
+    shift
+    get "$@"
+    grep -q "^HTTP/1.1 $want " "$work/head" || fail "$1: $(head -1 "$work/head"), not $want"
+}
+
+expect 0 table create secret_table --rows 1000 --partitions 4
+expect 0 push secret_table 1=0.5
+expect 0 pull secret_table 1
+expect 0 checkpoint create secret_checkpoint
+
+# ---- without a token ----
+for path in cluster tables tables/secret_table tables/none checkpoints nothing; do
+    status 401 "/api/v1/$path"
+    ! grep -qi 'secret' "$work/answer" || fail "$path without a token names something"
+done
+grep -q '^WWW-Authenticate: Bearer ' "$work/head" || fail "no WWW-Authenticate"
+status 401 /api/v1/tables "Authorization: Bearer $(printf '0%.0s' {1..64})"
+status 401 /api/v1/tables "Authorization: Bearer "
+status 200 /
+grep -q "^Content-Security-Policy: default-src 'none'; script-src 'self';" "$work/head" ||
+    fail "the page has no policy"
+grep -q '^Content-Type: text/html; charset=utf-8$' "$work/head" || fail "the page is no HTML"
+size=$(wc -c <"$work/body")
+! grep -Eq 'secret|https?:' "$work/body" || fail "the page names a host"
+status 200 /psd.js
+size=$((size + $(wc -c <"$work/body")))
+[ $size -le 300000 ] || fail "the page has $size bytes"
+# Of uPlot, addresses stand in comments only.
+! grep -E 'https?:' "$work/body" | grep -v '^[[:space:]]*\(//\|\*\)' | grep -v '[[:space:]]//' ||
+    fail "the script names a host"
+status 405 / "" POST
+status 200 / "" HEAD
+[ ! -s "$work/body" ] || fail "HEAD has a body"
+
+# ---- with it ----
+n_checked=$((n_checked + 1))
+[ "$(stat -c %a "$work/data/http.token")" = 600 ] || fail "the token is not for its owner alone"
+expect 0 page --data-dir "$work/data"
+link=$(cat "$work/out")
+token=${link##*#token=}
+n_checked=$((n_checked + 1))
+[ "$link" = "http://$http/#token=$(cat "$work/data/http.token")" ] || fail "pscli page: $link"
+expect 0 page --data-dir "$work/data" -o json
+out_has "^\{\"schema_version\":1,\"url\":\"http://$http/#token=[0-9a-f]{64}\",\"node\":\"$(hostname)\"\}$"
+expect 3 page --data-dir "$work/none"
+err_has 'no psd has started in '
+auth="Authorization: Bearer $token"
+
+# same PATH COMMAND...: keeps both documents, for one comparison of all.
+n_same=0
+same() {
+    status 200 "/api/v1/$1" "$auth"
+    mv "$work/body" "$work/same-$n_same.api"
+    shift
+    expect 0 "$@" -o json
+    mv "$work/out" "$work/same-$n_same.cli"
+    n_same=$((n_same + 1))
+}
+
+same cluster cluster status
+same nodes node list
+same "nodes/$(hostname)" node inspect "$(hostname)"
+same tables table list
+same tables/secret_table table inspect secret_table
+same jobs job list
+same clocks clock list
+same checkpoints checkpoint list
+same settings cluster settings
+same 'events?last=3' cluster events -n 3
+python3 - "$work" $n_same <<'PYTHON' || fail "/api/v1 is not what pscli -o json is"
+import json
+import sys
+
+# Times, and what the questions themselves count.
+MOVES = {"uptime_s", "last_seen_s", "sessions", "tail_bytes", "bytes"}
+
+
+def strip(value):
+    if isinstance(value, dict):
+        return {k: strip(v) for k, v in value.items() if k not in MOVES}
+    if isinstance(value, list):
+        return [strip(item) for item in value]
+    # Beyond 2^63 the one has digits, the other a number.
+    return int(value) if isinstance(value, str) and value.isdigit() else value
+
+
+bad = 0
+for i in range(int(sys.argv[2])):
+    a, b = (strip(json.load(open(f"{sys.argv[1]}/same-{i}.{end}"))) for end in ("api", "cli"))
+    if a != b:
+        bad = 1
+        print(json.dumps(a, sort_keys=True), json.dumps(b, sort_keys=True), sep="\n")
+sys.exit(bad)
+PYTHON
+status 404 /api/v1/tables/none "$auth"
+grep -q '^{"error":{"code":"E2003"\|"code":"E2003"' "$work/body" || fail "$(cat "$work/body")"
+status 404 /api/v1/jobs/none "$auth"
+status 400 /api/v1/tables/a%22b "$auth"
+status 400 '/api/v1/events?last=many' "$auth"
+status 404 /api/v1/table_drop "$auth"
+status 405 /api/v1/tables "$auth" POST
+status 200 /api/v1/tables "Authorization: Basic $(printf 'x:%s' "$token" | base64 -w 0)"
+
+# ---- the next start ----
+kill "$psd_pid"
+wait "$psd_pid" || fail "psd ended with $?"
+chmod 0644 "$work/data/http.token"
+n_checked=$((n_checked + 2))
+! "$PSD_PROGRAM" --data-dir "$work/data" --listen tcp://127.0.0.1:0 2>"$work/err" ||
+    fail "psd takes a token that others can read"
+err_has 'http.token: others than its owner may use it'
+chmod 0600 "$work/data/http.token"
+cli_start
+expect 0 page --data-dir "$work/data"
+[ "$(sed "s|.*=||" "$work/out")" = "$token" ] || fail "the token is another one"
+cli_finish
