@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "daemon/journal.h"
 #include "server/quorum/replica.h"
 #include "daemon/options.h"
 #include "daemon/run.h"
@@ -81,6 +82,9 @@ static psd_status_t act(const ps_opts_t *options, psd_error_t *err)
     keep_freed_memory();
     ps_log_open(STDERR_FILENO, PS_LOG_WARN, ps_run_is_journal());
     ps_log_set_stamp(ps_run_is_journal() ? NULL : print_time);
+    if (ps_run_is_journal()) {
+        ps_journal_use();
+    }
     return ps_run(options, &config, err);
 }
 
