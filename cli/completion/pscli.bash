@@ -20,7 +20,7 @@ _pscli() {
         esac
     done
     case $noun in
-    "") words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top page auth bench context env explain completion help version" ;;
+    "") words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top page support-bundle auth bench context env explain completion help version" ;;
     cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore settings get set unset registry rebuild" ;;
     node) [ -z "$verb" ] && words=" list inspect drain remove promote demote" ;;
     table) [ -z "$verb" ] && words=" create list inspect drop ack set export import" ;;
@@ -38,6 +38,7 @@ _pscli() {
     wait) rest=$verb; verb="" ;;
     top) rest=$verb; verb="" ;;
     page) rest=$verb; verb="" ;;
+    support-bundle) rest=$verb; verb="" ;;
     auth) [ -z "$verb" ] && words=" keygen list allow deny can-i" ;;
     bench) [ -z "$verb" ] && words=" push pull pushpull latency suite" ;;
     context) [ -z "$verb" ] && words=" list show set use drop" ;;
@@ -333,7 +334,7 @@ _pscli() {
         flags+=" --man"
         case $previous in
         esac
-        words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top page auth bench context env explain completion help version"
+        words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top page support-bundle auth bench context env explain completion help version"
         ;;
     "version")
         ;;
@@ -357,6 +358,11 @@ _pscli() {
         ;;
     "page")
         flags+=" --data-dir"
+        case $previous in
+        esac
+        ;;
+    "support-bundle")
+        flags+=" --to --data-dir"
         case $previous in
         esac
         ;;

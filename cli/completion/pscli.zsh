@@ -13,7 +13,7 @@ _pscli() {
     done
     flags=( --endpoint --context --output --columns --sort --no-headers --timeout --wait --watch --yes --dry-run --quiet --verbose --big-as-text --no-color --help --version)
     case $noun in
-    '') words_=( cluster node table checkpoint push pull plan data job worker clock why run check wait top page auth bench context env explain completion help version) ;;
+    '') words_=( cluster node table checkpoint push pull plan data job worker clock why run check wait top page support-bundle auth bench context env explain completion help version) ;;
     cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore settings get set unset registry rebuild) ;;
     node) [[ -z $verb ]] && words_=( list inspect drain remove promote demote) ;;
     table) [[ -z $verb ]] && words_=( create list inspect drop ack set export import) ;;
@@ -31,6 +31,7 @@ _pscli() {
     wait) verb="" ;;
     top) verb="" ;;
     page) verb="" ;;
+    support-bundle) verb="" ;;
     auth) [[ -z $verb ]] && words_=( keygen list allow deny can-i) ;;
     bench) [[ -z $verb ]] && words_=( push pull pushpull latency suite) ;;
     context) [[ -z $verb ]] && words_=( list show set use drop) ;;
@@ -113,6 +114,7 @@ _pscli() {
     'wait') flags+=( --for) ;;
     'top') flags+=( --every --once) ;;
     'page') flags+=( --data-dir) ;;
+    'support-bundle') flags+=( --to --data-dir) ;;
     'auth keygen') flags+=( --file) ;;
     'auth list') flags+=() ;;
     'auth allow') flags+=( --role --tables --jobs --key --uid --add) ;;

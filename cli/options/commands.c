@@ -26,6 +26,7 @@ static const ps_noun_t NOUNS[] = {
     {"wait", "wait until something is so"},
     {"top", "the cluster at work: rates of tables and jobs"},
     {"page", "the link that opens psd's page"},
+    {"support-bundle", "what somebody who helps wants to see, in one file"},
     {"auth", "keys, and who may do what"},
     {"bench", "measure pushes and pulls"},
     {"context", "named settings of pscli: which cluster, which output"},

@@ -70,6 +70,18 @@ static const ps_example_t PAGE_EXAMPLES[] = {
     {"xdg-open \"$(pscli page)\"", "the page, in a browser of this host"},
     {"sudo pscli page", "of the psd that the package has installed"},
     {NULL, NULL}};
+static const ps_example_t BUNDLE_EXAMPLES[] = {
+    {"sudo pscli support-bundle --to psd.tar.gz", "before something is restarted"}, {NULL, NULL}};
+static const ps_opt_t BUNDLE_OPTIONS[] = {
+    {.name = "to",
+     .kind = PS_OPT_TEXT,
+     .value = "FILE",
+     .help = "output file; compressed when it ends with .gz or .zst; \"-\" is stdout. Required"},
+    {.name = "data-dir",
+     .kind = PS_OPT_TEXT,
+     .value = "DIR",
+     .help = "data directory of the psd of this host; default: as \"pscli page\" has it"},
+    {.name = NULL}};
 static const ps_opt_t PAGE_OPTIONS[] = {
     {.name = "data-dir",
      .kind = PS_OPT_TEXT,
@@ -122,4 +134,15 @@ const ps_cmd_t ps_cmds_watch[] = {
      .examples = PAGE_EXAMPLES,
      .options = PAGE_OPTIONS,
      .run = ps_cmd_page},
+    {.noun = "support-bundle",
+     .arguments = "",
+     .summary = "what somebody who helps wants to see, in one file",
+     .details = "A tar file with the documents of the cluster, its nodes, tables, jobs, settings "
+                "and the last 2000 events; the metrics and health of the psd of "
+                "this host; and this machine's limits, memory and mounts. What cannot be had is "
+                "named in it. It has no values of rows, and no token, key or secret: names of "
+                "nodes, tables and jobs, and addresses, are in it.",
+     .examples = BUNDLE_EXAMPLES,
+     .options = BUNDLE_OPTIONS,
+     .run = ps_cmd_support_bundle},
     {.noun = NULL}};

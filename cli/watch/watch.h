@@ -2,7 +2,8 @@
 /*
  * Room cli/watch: commands for those who look after a cluster
  *
- * It is       Checks with thresholds for monitoring, waiting until something is so, and
+ * It is       Checks with thresholds for monitoring, waiting until something is so, a bundle,
+ *             and
  *             a screen that shows the cluster at work, and the link to psd's page.
  * It uses     run, output, lib/base; jansson, ncurses for the screen; psd's HTTP port for
  *             what it answers while it hangs.
@@ -17,5 +18,6 @@
 psd_status_t ps_cmd_check(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_wait(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_page(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_support_bundle(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_top(ps_cli_t *cli, psd_error_t *err);
 #endif

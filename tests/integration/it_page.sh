@@ -126,6 +126,34 @@ status 404 /api/v1/table_drop "$auth"
 status 405 /api/v1/tables "$auth" POST
 status 200 /api/v1/tables "Authorization: Basic $(printf 'x:%s' "$token" | base64 -w 0)"
 
+# ---- pscli beside it: a bundle without secrets ----
+expect 0 support-bundle --to "$work/bundle.tar" --data-dir "$work/data"
+out_has '^wrote '
+expect 0 support-bundle --to "$work/bundle.tar.gz" --data-dir "$work/data"
+tar xzf "$work/bundle.tar.gz" -C "$work" || fail "tar does not take the bundle"
+n_checked=$((n_checked + 4))
+for file in cluster.json nodes.json "nodes/$(hostname).json" tables.json jobs.json settings.json \
+    events.json registry.json clocks.json checkpoints.json metrics.txt healthz.txt readyz.txt \
+    host/versions.txt left_out.json; do
+    [ -s "$work/psd-support/$file" ] || fail "the bundle has no $file"
+done
+grep -q '"left_out":\[\]' "$work/psd-support/left_out.json" || fail "something is left out"
+[ "$(stat -c %a "$work/bundle.tar.gz")" = 600 ] || fail "others can read the bundle"
+python3 - "$work/data" "$work/bundle.tar" <<'PYTHON' || fail "the bundle has a secret"
+import json
+import os
+import sys
+
+data = sys.argv[1]
+secrets = [open(os.path.join(data, "http.token"), "rb").read().strip()]
+member = os.path.join(data, "member.json")
+if os.path.exists(member):
+    secrets.append(json.load(open(member))["secret"].encode())
+bundle = open(sys.argv[2], "rb").read()
+sys.exit(any(secret in bundle for secret in secrets))
+PYTHON
+expect 2 support-bundle
+err_has 'support-bundle: --to FILE is required|--to FILE is required'
 # ---- the next start ----
 kill "$psd_pid"
 wait "$psd_pid" || fail "psd ended with $?"
