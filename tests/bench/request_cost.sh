@@ -31,8 +31,8 @@ check() {
     fi
 }
 
-check push range 3520
-check pull range 3020
-check push hash 4400
+check push range 3550
+check pull range 3050
+check push hash 4430
 check pull hash 3310
 [ $n_failed -eq 0 ]

@@ -158,7 +158,7 @@ says PSD_TRANSPORT ipc DMLC_LOCAL=1
 works 'worker 0' "$here" DMLC_LOCAL=1
 row dmlc DMLC_PS_VAN_TYPE PSD_TRANSPORT
 says PSD_TRANSPORT tcp DMLC_PS_VAN_TYPE=p3
-worker_fails 'DMLC_PS_VAN_TYPE is "ibverbs"; allowed: zmq, p3 .*no carrier for RDMA' \
+worker_fails 'DMLC_PS_VAN_TYPE is "ibverbs"; allowed: zmq, p3 .*there is no RDMA transport' \
     "$here" DMLC_PS_VAN_TYPE=ibverbs
 row dmlc DMLC_ENABLE_RDMA -
 worker_fails 'DMLC_ENABLE_RDMA is set, and psd refuses it: .*RDMA' "$here" DMLC_ENABLE_RDMA=1
