@@ -199,7 +199,7 @@ Test(rows, copies_get_whole_though_records_come_faster_than_the_link_carries)
     for (uint64_t seed = 0; seed < seeds_of(40); seed++) {
         n_again += run_outrun(seed);
     }
-    cr_assert_leq(n_again, 2, "%llu copies began again", (unsigned long long)n_again);
+    cr_assert_leq(n_again, 4, "%llu copies began again", (unsigned long long)n_again);
 }
 
 /* What comes is bounded by the node's memory: a copy that has no room for more
