@@ -113,8 +113,8 @@ static bool forget_workers(ps_registry_t *self)
             return false;
         }
         for (size_t j = 0; j < entry->job.n_workers; j++) {
-            entry->seen[j] = (ps_seen_t){.since_ms = self->journal->now_ms,
-                                         .version = entry->seen[j].version};
+            entry->seen[j] =
+                (ps_seen_t){.since_ms = self->journal->now_ms, .version = entry->seen[j].version};
         }
     }
     return true;
