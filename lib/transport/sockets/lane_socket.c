@@ -188,7 +188,7 @@ static size_t n_unfinished(const ps_socket_t *self)
 
 /* ---- waiting ------------------------------------------------------------- */
 
-static void item(const ps_socket_t *self, ps_poll_item_t *ret_item)
+static void poll_item(const ps_socket_t *self, ps_poll_item_t *ret_item)
 {
     *ret_item =
         (ps_poll_item_t){.fd = self->lane != NULL ? self->lane->fd : ps_lane_port_fd(self->lanes)};
@@ -250,7 +250,7 @@ const ps_carrier_t ps_carrier_lane = {
     .forget = forget,
     .n_refused = n_refused,
     .n_unfinished = n_unfinished,
-    .item = item,
+    .item = poll_item,
     .heard = heard,
     .is_ready = is_ready,
     .is_open = is_open,
