@@ -184,19 +184,24 @@ static bool is_numbered(const got_t *got, uint64_t number, uint64_t n_values)
     return at == n_values * 4;
 }
 
-/* The next whole message, if there is one within wait_ms. */
+/* The next whole message that is there. */
+static psd_status_t take(ps_socket_t *socket, bool *ret_got, got_t *ret, psd_error_t *err)
+{
+    ps_room_t room = {NULL, 0};
+
+    ret->payload = NULL;
+    return ps_socket_receive(socket, ret_got, &ret->conn, &ret->message, &ret->payload, &room, err);
+}
+
+/* The next one, if there is one within wait_ms. */
 static psd_status_t look(ps_socket_t *socket, uint64_t wait_ms, bool *ret_got, got_t *ret,
                          psd_error_t *err)
 {
-    ps_room_t room = {NULL, 0};
     bool ready = false;
     psd_status_t rc = ps_socket_wait(&socket, 1, wait_ms, &ready, err);
 
-    ret->payload = NULL;
     *ret_got = false;
-    return rc != PSD_OK ? rc
-                        : ps_socket_receive(socket, ret_got, &ret->conn, &ret->message,
-                                            &ret->payload, &room, err);
+    return rc != PSD_OK ? rc : take(socket, ret_got, ret, err);
 }
 
 /* Waits for it; the sender is flushed, as its owner does at every turn. */
@@ -449,14 +454,14 @@ static uint64_t random_size(ps_rng_t *rng)
 static bool drain(flow_t *flows, ps_socket_t *to, uint64_t wait_ms, psd_error_t *err)
 {
     got_t got;
-    bool is_some = true;
+    bool is_some = false;
 
-    for (; is_some; wait_ms = 0) {
+    CHECK_OK(look(to, wait_ms, &is_some, &got, err), err);
+    while (is_some) {
         flow_t *flow = NULL;
         bool ok = false;
 
-        CHECK_OK(look(to, wait_ms, &is_some, &got, err), err);
-        for (int i = 0; is_some && flow == NULL && i < 2 * N_LINKS; i++) {
+        for (int i = 0; flow == NULL && i < 2 * N_LINKS; i++) {
             /* A port knows the link by what the link gets. */
             flow = flows[i].to == to && (got.conn == 0 || flows[i ^ 1].conn == got.conn) ? &flows[i]
                                                                                          : NULL;
@@ -464,9 +469,10 @@ static bool drain(flow_t *flows, ps_socket_t *to, uint64_t wait_ms, psd_error_t 
         if (flow != NULL) {
             ok = is_numbered(&got, flow->n_got, random_size(&flow->got));
             flow->n_got++;
-            ps_payload_destroy(&got.payload);
         }
-        CHECK(!is_some || ok);
+        ps_payload_destroy(&got.payload);
+        CHECK(ok);
+        CHECK_OK(take(to, &is_some, &got, err), err);
     }
     return true;
 }
