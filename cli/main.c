@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "cli/options/help.h"
+#include "cli/output/yaml.h"
 
 #define OPTION_NAMES_MAX 200
 
@@ -82,6 +83,7 @@ static psd_status_t start(ps_cli_t *self, int argc, char *const *argv, psd_error
     self->out.no_headers = ps_args_on(&self->args, "no-headers");
     self->out.columns = ps_args_text(&self->args, "columns");
     self->out.sort = ps_args_text(&self->args, "sort");
+    self->out.text = ps_args_text(&self->args, "template");
     self->out.wrong = self->wrong;
     self->out.big_as_text = ps_args_on(&self->args, "big-as-text");
     self->out.color = isatty(STDOUT_FILENO) && !ps_args_on(&self->args, "no-color") &&
@@ -106,6 +108,17 @@ static psd_status_t check_shape(const ps_cli_t *self, psd_error_t *err)
         if (!shows && ps_args_given(&self->args, OPTIONS[i])) {
             return psd_error_set(err, PSD_USAGE, "--%s is for commands that only show", OPTIONS[i]);
         }
+    }
+    if (self->out.format >= PS_FORMAT_YAML && !shows) {
+        return psd_error_set(err, PSD_USAGE, "-o %s is for commands that only show",
+                             ps_args_text(&self->args, "output"));
+    }
+    if ((self->out.format == PS_FORMAT_TEMPLATE) != ps_args_given(&self->args, "template")) {
+        return psd_error_set(err, PSD_USAGE, "-o template and --template TEXT need each other");
+    }
+    if (self->out.format == PS_FORMAT_TEMPLATE && !ps_template_is_valid(self->out.text)) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--template: each \"{\" wants a member and a \"}\" after it");
     }
     if (ps_format_is_json(self->out.format) && ps_args_given(&self->args, "columns")) {
         return psd_error_set(err, PSD_USAGE,

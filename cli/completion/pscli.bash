@@ -6,7 +6,7 @@ _pscli() {
     local noun="" verb="" rest="" words="" value=""
     current=${COMP_WORDS[COMP_CWORD]}
     previous=${COMP_WORDS[COMP_CWORD - 1]}
-    flags=" --endpoint --context --output --columns --sort --no-headers --timeout --wait --watch --yes --dry-run --quiet --verbose --big-as-text --no-color --help --version"
+    flags=" --endpoint --context --output --template --columns --sort --no-headers --timeout --wait --watch --yes --dry-run --quiet --verbose --big-as-text --no-color --help --version"
     for ((i = 1; i < COMP_CWORD; i++)); do
         word=${COMP_WORDS[i]}
         case $word in
@@ -417,7 +417,7 @@ _pscli() {
         ;;
     esac
     case $previous in
-    --output|-o) words="table wide json jsonl csv tsv name"; value=1 ;;
+    --output|-o) words="table wide json jsonl csv tsv name yaml template"; value=1 ;;
     --from|--to|--man|--psd) [ -n "$value" ] || words=$(compgen -f -- "$current"); value=1 ;;
     esac
     [ -z "$value" ] && [[ $current == -* ]] && words=$flags

@@ -11,7 +11,7 @@ _pscli() {
         elif [[ "$noun $verb" == "cluster registry" ]]; then verb="registry $word"
         fi
     done
-    flags=( --endpoint --context --output --columns --sort --no-headers --timeout --wait --watch --yes --dry-run --quiet --verbose --big-as-text --no-color --help --version)
+    flags=( --endpoint --context --output --template --columns --sort --no-headers --timeout --wait --watch --yes --dry-run --quiet --verbose --big-as-text --no-color --help --version)
     case $noun in
     '') words_=( cluster node table checkpoint push pull plan data job worker clock why run check wait top page support-bundle auth bench context env explain completion help version) ;;
     cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore settings get set unset registry rebuild) ;;

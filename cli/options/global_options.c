@@ -2,7 +2,8 @@
 /* The options of every command, and of contexts. */
 #include "cli/options/commands.h"
 
-static const char *const FORMATS[] = {"table", "wide", "json", "jsonl", "csv", "tsv", "name", NULL};
+static const char *const FORMATS[] = {"table", "wide", "json", "jsonl",    "csv",
+                                      "tsv",   "name", "yaml", "template", NULL};
 
 const ps_opt_t ps_opts_global[] = {
     {.name = "endpoint",
@@ -23,7 +24,12 @@ const ps_opt_t ps_opts_global[] = {
      .value = "FORMAT",
      .words = FORMATS,
      .fallback = "table",
-     .help = "format of the data on stdout"},
+     .help = "format of the data on stdout; yaml and template are of commands that only show"},
+    {.name = "template",
+     .kind = PS_OPT_TEXT,
+     .value = "TEXT",
+     .help = "of template: a line for each item, with {member} as in json, \"{a.b}\" for one of "
+             "a member; \\n, \\t and \\{ are as in C"},
     {.name = "columns",
      .kind = PS_OPT_TEXT,
      .value = "LIST",

@@ -89,7 +89,7 @@ static void write_real(FILE *file, double value)
     ps_value_write_json(file, PS_TYPE_F64, &value);
 }
 
-static bool is_integer_in_text(const char *key, const json_t *value)
+bool ps_json_is_integer_text(const char *key, const json_t *value)
 {
     uint64_t number = 0;
 
@@ -149,11 +149,16 @@ static void write_members(FILE *file, const json_t *object, const char *first_ga
         gap = ",";
         ps_json_write_text(file, key);
         (void)putc(':', file);
-        if (is_integer_in_text(key, value)) {
-            write_integer_text(file, json_string_value(value), big_as_text);
-        } else {
-            ps_json_write(file, value, big_as_text);
-        }
+        ps_json_write_member(file, key, value, big_as_text);
+    }
+}
+
+void ps_json_write_member(FILE *file, const char *key, const json_t *value, bool big_as_text)
+{
+    if (ps_json_is_integer_text(key, value)) {
+        write_integer_text(file, json_string_value(value), big_as_text);
+    } else {
+        ps_json_write(file, value, big_as_text);
     }
 }
 

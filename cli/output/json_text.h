@@ -18,6 +18,9 @@
 
 /* Compact. big_as_text: integers beyond 2^53 are strings of their digits. */
 void ps_json_write(FILE *file, const json_t *value, bool big_as_text);
+/* The value of a member: digits in a text are an integer where the key says so. */
+void ps_json_write_member(FILE *file, const char *key, const json_t *value, bool big_as_text);
+bool ps_json_is_integer_text(const char *key, const json_t *value);
 /* {"schema_version":1, and then doc's members (an object). */
 void ps_json_write_doc(FILE *file, const json_t *doc, bool big_as_text);
 /* Would a reader that knows only doubles round this row key or value? */

@@ -10,8 +10,10 @@
 #include "cli/output/json_text.h"
 #include "cli/output/output_cell.h"
 #include "cli/output/shape.h"
+#include "cli/output/yaml.h"
 
-static const char *const NAMES[] = {"table", "wide", "json", "jsonl", "csv", "tsv", "name"};
+static const char *const NAMES[] = {"table", "wide", "json", "jsonl",   "csv",
+                                    "tsv",   "name", "yaml", "template"};
 
 bool ps_format_parse(const char *text, ps_format_t *ret_format)
 {
@@ -42,15 +44,6 @@ static void print_to(FILE *file, const char *format, va_list arguments)
     /* clang-tidy 14 finds this only after other files of the same run: its
      * state, not ours. NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
     (void)vfprintf(file, format, arguments);
-}
-
-void ps_print(FILE *file, const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    print_to(file, format, arguments);
-    va_end(arguments);
 }
 
 void ps_say(const ps_out_t *self, const char *format, ...)
@@ -102,8 +95,20 @@ static void write_item(const ps_out_t *self, const json_t *item, const ps_column
     } else if (self->format == PS_FORMAT_NAME) {
         ps_cell_write(self->out, item, &columns[0], self->format);
         (void)putc('\n', self->out);
+    } else if (self->format == PS_FORMAT_TEMPLATE) {
+        ps_template_write(self->out, self->text, item);
     } else {
         write_csv_row(self, item, columns);
+    }
+}
+
+static void write_whole(const ps_out_t *self, const json_t *doc)
+{
+    if (self->format == PS_FORMAT_YAML) {
+        ps_yaml_write_doc(self->out, doc, self->big_as_text);
+    } else {
+        ps_json_write_doc(self->out, doc, self->big_as_text);
+        (void)putc('\n', self->out);
     }
 }
 
@@ -113,8 +118,7 @@ static void write_document(const ps_out_t *self, const json_t *doc, const char *
     PSD_AUTO(unref) json_t *copy = json_copy((json_t *)(uintptr_t)doc); /* only its first level */
 
     if (copy != NULL && (items == NULL || json_object_set(copy, key, items) == 0)) {
-        ps_json_write_doc(self->out, copy, self->big_as_text);
-        (void)putc('\n', self->out);
+        write_whole(self, copy);
     }
 }
 
@@ -146,7 +150,7 @@ void ps_out_list(const ps_out_t *self, const json_t *doc, const char *key,
     if (sorted == NULL) {
         return;
     }
-    if (self->format == PS_FORMAT_JSON) {
+    if (self->format == PS_FORMAT_JSON || self->format == PS_FORMAT_YAML) {
         write_document(self, doc, key, items == NULL ? NULL : sorted);
     } else {
         write_items(self, sorted, columns);
@@ -158,8 +162,8 @@ void ps_out_object(const ps_out_t *self, const json_t *doc, const ps_column_t *c
     switch (self->format) {
     case PS_FORMAT_JSON:
     case PS_FORMAT_JSONL:
-        ps_json_write_doc(self->out, doc, self->big_as_text);
-        (void)putc('\n', self->out);
+    case PS_FORMAT_YAML:
+        write_whole(self, doc);
         break;
     case PS_FORMAT_CSV:
     case PS_FORMAT_TSV:
@@ -167,6 +171,7 @@ void ps_out_object(const ps_out_t *self, const json_t *doc, const ps_column_t *c
         write_csv_row(self, doc, columns);
         break;
     case PS_FORMAT_NAME:
+    case PS_FORMAT_TEMPLATE:
         write_item(self, doc, columns);
         break;
     case PS_FORMAT_TABLE:

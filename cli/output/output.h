@@ -34,7 +34,9 @@ typedef enum ps_format {
     PS_FORMAT_JSONL,
     PS_FORMAT_CSV,
     PS_FORMAT_TSV,
-    PS_FORMAT_NAME
+    PS_FORMAT_NAME,
+    PS_FORMAT_YAML,
+    PS_FORMAT_TEMPLATE
 } ps_format_t;
 
 #define PS_OUT_WRONG_SIZE 500
@@ -49,6 +51,7 @@ typedef struct ps_out {
     bool color;          /* escapes may be used on out */
     bool no_headers;     /* tables, csv and tsv without their first line */
     const char *columns; /* of lists, with commas between them; NULL: those of the format */
+    const char *text;    /* of TEMPLATE */
     const char *sort;    /* the column that lists are sorted by, "-" before it: the greatest
                             first; NULL: as they come */
     char *wrong;         /* PS_OUT_WRONG_SIZE bytes, for ps_out_finish; NULL: nothing can be */

@@ -126,7 +126,7 @@ status 404 /api/v1/table_drop "$auth"
 status 405 /api/v1/tables "$auth" POST
 status 200 /api/v1/tables "Authorization: Basic $(printf 'x:%s' "$token" | base64 -w 0)"
 
-# ---- pscli beside it: a bundle without secrets ----
+# ---- pscli beside it: a bundle without secrets, yaml, templates ----
 expect 0 support-bundle --to "$work/bundle.tar" --data-dir "$work/data"
 out_has '^wrote '
 expect 0 support-bundle --to "$work/bundle.tar.gz" --data-dir "$work/data"
@@ -154,6 +154,23 @@ sys.exit(any(secret in bundle for secret in secrets))
 PYTHON
 expect 2 support-bundle
 err_has 'support-bundle: --to FILE is required|--to FILE is required'
+expect 0 node list -o yaml
+out_has '^schema_version: 1$'
+out_has '^  - name: '
+python3 -c 'import sys, yaml; yaml.safe_load(sys.stdin)' <"$work/out" 2>"$work/err" ||
+    grep -q 'No module named' "$work/err" || fail "node list -o yaml does not parse"
+expect 0 table list -o template --template '{name} {partitions|n_partitions}\t{bytes.values}'
+out_has '^secret_table 4'
+expect 2 table list -o template
+err_has 'need each other'
+expect 2 table list --template '{name}'
+err_has 'need each other'
+expect 2 table list -o template --template '{name'
+err_has 'wants a member'
+expect 2 table drop secret_table -o yaml --yes
+err_has 'for commands that only show'
+expect 0 table inspect secret_table -o name
+
 # ---- the next start ----
 kill "$psd_pid"
 wait "$psd_pid" || fail "psd ended with $?"

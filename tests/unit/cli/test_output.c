@@ -189,7 +189,7 @@ Test(output, formats_have_names)
     cr_assert_eq(format, PS_FORMAT_JSONL);
     cr_assert(ps_format_is_json(format));
     cr_assert_not(ps_format_is_csv(format));
-    cr_assert_not(ps_format_parse("yaml", &format));
+    cr_assert_not(ps_format_parse("xml", &format));
     cr_assert_eq(format, PS_FORMAT_JSONL);
 }
 
