@@ -79,7 +79,8 @@ bool ps_registry_heard(psd_client_t *self, const ps_doc_t *reply)
     self->is_registry_lost = false;
     self->registry_at = self->finder.at;
     if (ps_client_is_guest(self)) {
-        self->guest_due_ms = self->now_ms; /* it may give out sessions */
+        /* One that was not asked before may give out sessions. */
+        self->guest_due_ms = before != self->registry_at ? self->now_ms : self->guest_due_ms;
     } else if (self->number != 0) {
         tell_move(self, before);
     }

@@ -37,13 +37,18 @@ psd_status_t ps_question_ask(psd_client_t *self, ps_doc_t *question, uint32_t ti
 {
     ps_client_question_t asked = {.id = 0};
     bool over = false;
+    uint64_t begun_ms = ps_now_ms();
+    uint64_t took_ms = 0;
     psd_status_t rc = PSD_OK;
 
     if (ps_client_is_guest(self) && question != NULL && !ps_request_is_of_map(question)) {
         rc = ps_client_want_session(self, timeout_ms, err);
+        took_ms = ps_now_ms() - begun_ms;
+        took_ms = took_ms < timeout_ms ? took_ms : timeout_ms;
     }
     if (rc == PSD_OK) {
-        rc = ps_question_begin(self, question, timeout_ms, grace_ms, &asked, err);
+        rc = ps_question_begin(self, question, timeout_ms - (uint32_t)took_ms, grace_ms, &asked,
+                               err);
     }
     if (rc != PSD_OK) {
         return rc;

@@ -72,13 +72,15 @@ PSD_EXPORT void psd_select_sparse(psd_select_t *self, const uint32_t *counts, co
 PSD_EXPORT void psd_select_lengths(psd_select_t *self, const uint32_t *lengths);
 
 /*
- * The same calls with every option; they start the request and do not wait.
+ * The same calls with every option; they start the request and do not wait. One
+ * exception: a client that is a guest (psd_options_set_guest) waits here for its
+ * session before it pushes, for the call's timeout at most; then PSD_NOT_LEADER.
  * *ret_ticket is for psd_wait, psd_wait_all or psd_poll. The library copies
  * rows and values unless psd_call_set_borrow is set; the memory for results
  * must stay in place until the ticket has ended. It sends the request within 2
  * ms, even when the program makes no other call.
  * Errors: those that show at once: PSD_SHAPE, PSD_RANGE, PSD_INVALID,
- * PSD_NOMEM, PSD_CLOSED; PSD_LIMIT 2^24 tickets are not waited for yet, or the
+ * PSD_NOMEM, PSD_CLOSED, PSD_NOT_LEADER; PSD_LIMIT 2^24 tickets are not waited for yet, or the
  * call selects 2^32 rows that are not consecutive. There is no ticket then.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_push_start(psd_table_t *table,

@@ -172,7 +172,8 @@ void ps_shard_request(ps_shard_t *self, const ps_request_t *request)
     ps_partition_t *partition = NULL;
 
     if (!may_ask(request)) {
-        ps_answer_refused(&self->step, request, PSD_DENIED, 0,
+        /* It may have one since, whose HELLO was refused here for now: it says it again. */
+        ps_answer_refused(&self->step, request, PSD_NO_SESSION, 0,
                           "a client without a session of the registry only reads");
         return;
     }

@@ -1,33 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a node answers from the map that it has, while the registry has no leader: new
- * clients come in as guests, open tables and read. The shards check each epoch, so an old
- * map costs a client a detour, and never a wrong row. */
+ * clients come in as guests, open tables and read. What they read is as old as what this node
+ * can reach: docs/guarantees.md says how old that may be. */
 #include <string.h>
 
 #include "protocol/facts/node_names.h"
 #include "protocol/facts/table_doc.h"
 #include "server/nodes/member_inner.h"
+#include "server/quorum/replica_list.h"
 #include "wire/messages/message.h"
 #include "wire/messages/reply.h"
 
-#define GUEST_AFTER_MS 2000 /* longer than an election takes */
+#define GUEST_AFTER_MS 2000
+#define GUEST_BEATS 3
 #define ROUTES_MAX 256      /* tables that one request asks for */
 #define BEAT_MS 1000        /* until the registry says it */
 #define LOST_AFTER_MS 10000 /* … */
 #define GUEST_OP_MAX 64
 
-/* Neither the registry spoke to this node lately, nor is there a leader that its own part of
- * it knows. */
+/* Silence that says that there is no leader: longer than an election takes, as a rule, and
+ * than three beats, which the registry answers. */
+static uint64_t patience_ms(const ps_member_t *self)
+{
+    uint64_t beats_ms = GUEST_BEATS * self->heartbeat_ms;
+
+    return beats_ms > GUEST_AFTER_MS ? beats_ms : GUEST_AFTER_MS;
+}
+
+/* This node's part of the registry heard its leader lately; a stand-by remembers one for
+ * ever. */
+static bool hears_leader(const ps_member_t *self, const ps_replica_t *replica)
+{
+    ps_member_sight_t members[PS_QUORUM_MEMBERS_MAX];
+    ps_quorum_view_t view;
+    uint32_t n = replica == NULL ? 0 : ps_replica_look(replica, &view, members);
+    uint64_t now_ms = ps_now_ms();
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (members[i].leads && !members[i].is_self &&
+            now_ms < members[i].heard_ms + patience_ms(self)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* As far as this node can tell: one that is cut off from the others hears no leader, either. */
 static bool is_leaderless(const ps_member_t *self, const ps_replica_t *replica)
 {
-    ps_seat_t seats[PS_SEATS_MAX];
-    char leader[PS_NAME_MAX + 1] = "";
-
-    if (replica != NULL) {
-        (void)ps_replica_seats(replica, seats, leader);
-    }
-    return ps_agent_has_map(self->agent) && leader[0] == '\0' &&
-           ps_agent_unled_ms(self->agent, ps_now_ms()) >= GUEST_AFTER_MS;
+    return ps_agent_has_map(self->agent) && !hears_leader(self, replica) &&
+           ps_agent_unled_ms(self->agent, ps_now_ms()) >= patience_ms(self);
 }
 
 /* A client of this cluster and version, which takes a node without the registry. */
@@ -89,6 +111,15 @@ static bool fill_table(const ps_member_t *self, const ps_doc_t *request, ps_doc_
            add_own_name(self, reply);
 }
 
+static bool add_place(const ps_table_t *table, ps_doc_t *places)
+{
+    ps_doc_t *item = ps_doc_append_object(places);
+    ps_doc_t *routes = item == NULL ? NULL : ps_doc_add_array(item, "routes");
+
+    return routes != NULL && ps_doc_set_u64(item, "table", table->id) &&
+           ps_routes_to_doc(table->routes, table->spec.n_partitions, routes);
+}
+
 static bool fill_places(const ps_member_t *self, const ps_doc_t *request, ps_doc_t *reply)
 {
     const ps_doc_t *tables = NULL;
@@ -101,11 +132,8 @@ static bool fill_places(const ps_member_t *self, const ps_doc_t *request, ps_doc
         const ps_table_t *table = ps_doc_at_u64(tables, i, &id, NULL) == PSD_OK && id <= UINT32_MAX
                                       ? ps_agent_table(self->agent, (uint32_t)id)
                                       : NULL;
-        ps_doc_t *item = table == NULL ? NULL : ps_doc_append_object(places);
-        ps_doc_t *routes = item == NULL ? NULL : ps_doc_add_array(item, "routes");
 
-        fits = routes != NULL && ps_doc_set_u64(item, "table", table->id) &&
-               ps_routes_to_doc(table->routes, table->spec.n_partitions, routes);
+        fits = table == NULL || add_place(table, places); /* of others it says nothing */
     }
     return fits && add_own_name(self, reply);
 }

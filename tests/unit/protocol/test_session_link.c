@@ -113,6 +113,27 @@ Test(session_link, a_guest_goes_on_under_its_session)
               "0 < PUSH 2 p0 seq 1 e5\n");
 }
 
+/* The shard was frozen: it welcomes the guest late, and does not know the session yet. */
+Test(session_link, a_late_welcome_of_the_guest_costs_no_push)
+{
+    FIXTURE(f);
+
+    (void)pull(f, 0, 0);
+    EXPECT(f, "open 0\n0 < HELLO\n");
+    ps_session_settle(f->session, f->now_ms, 12, &f->outbox);
+    EXPECT(f, "0 < HELLO\n");
+    (void)push(f, 0);
+    welcome(f, 0); /* of the first HELLO; the second is refused with BUSY */
+    EXPECT(f, "0 < PULL 1 p0 after 0 e5\n"
+              "0 < PUSH 2 p0 seq 1 e5\n");
+    refused(f, 0, 2, 0, PSD_NO_SESSION, 0);
+    EXPECT(f, "0 < HELLO\n");
+    cr_expect_eq(ps_session_broken(f->session, NULL), PSD_OK);
+    welcome(f, 0);
+    EXPECT(f, "0 < PULL 1 p0 after 0 e5\n"
+              "0 < PUSH 2 p0 seq 1 e5\n");
+}
+
 Test(session_link, pull_ends_here_when_the_server_is_silent)
 {
     FIXTURE(f);

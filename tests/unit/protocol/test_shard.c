@@ -153,7 +153,7 @@ Test(shard, serves_a_guest_and_takes_nothing_from_it)
     cr_expect_eq(said(&bench)->kind, PS_KIND_WELCOME);
     cr_expect_eq(pull(&bench, 2), 0.5F);
     cr_assert_eq(push(&bench, 1, 2, 0.5F), PSD_OK);
-    expect_refused(&bench, PSD_DENIED, "a client without a session of the registry only reads");
+    expect_refused(&bench, PSD_NO_SESSION, "a client without a session of the registry only reads");
     cr_expect_eq(pull(&bench, 2), 0.5F);
     /* The same client, with a session. */
     message.hello.session = SESSION + 1;
