@@ -395,7 +395,7 @@ bool ps_quorum_has_caught_up(const ps_quorum_t *self, uint64_t now_ms, uint64_t 
 
     return self->raft.state == RAFT_LEADER && ps_quorum_peer_info(self, member, &info) &&
            info.match >= self->raft.commit_index && info.heard_ms != 0 &&
-           now_ms < info.heard_ms + self->raft.election_timeout;
+           now_ms < info.heard_ms + self->patience.least_ms;
 }
 
 uint64_t ps_quorum_heard_majority_ms(const ps_quorum_t *self, uint64_t now_ms)

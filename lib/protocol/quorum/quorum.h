@@ -213,7 +213,7 @@ PSD_MUST_CHECK bool ps_quorum_peer_info(const ps_quorum_t *self, uint64_t member
                                         ps_quorum_peer_info_t *ret_info);
 /* How long it follows a silent leader now, at least. */
 uint32_t ps_quorum_patience_ms(const ps_quorum_t *self);
-/* At the leader: it has all that is committed, and spoke within that time. */
+/* At the leader: it has all that is committed, and spoke within election_ms. */
 bool ps_quorum_has_caught_up(const ps_quorum_t *self, uint64_t now_ms, uint64_t member);
 /* The greatest time T such that a majority has answered, in this term, something
  * that this leader sent at T or later. Until T + election_ms there is no other

@@ -352,7 +352,6 @@ psd_status_t ps_quorum_settle(ps_quorum_t *self, int rv, psd_error_t *err)
                : psd_error_set(err, PSD_DAMAGED, "the registry's quorum: %s", raft_strerror(rv));
 }
 
-/* False: no memory. */
 void ps_quorum_keep_pace(ps_quorum_t *self)
 {
     uint32_t wanted_ms = ps_patience_ms(&self->patience, self->now_ms);
