@@ -32,6 +32,28 @@ static void run_tasks(ps_agent_t *agent)
     }
 }
 
+/* The job as of the version that the message builds on. */
+static void hear_job(ps_agent_t *agent, const ps_node_message_t *ranks)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
+    ps_worker_t workers[] = {{.worker = 0, .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1},
+                             {.worker = 7, .state = PS_WORKER_EXPECTED}};
+    ps_node_message_t job = {.kind = PS_NODE_JOB,
+                             .serial = ranks->serial == 1 ? 2 : 1,
+                             .cluster = ranks->cluster,
+                             .incarnation = ranks->incarnation,
+                             .at = ranks->at,
+                             .job = {.id = ranks->job.id,
+                                     .name = "j",
+                                     .version = ranks->since,
+                                     .workers = workers,
+                                     .n_workers = 2}};
+
+    check(ps_node_message_encode(&job, &bytes));
+    ps_agent_take(agent, (ps_bytes_t){bytes.data, bytes.size}, 1);
+    run_tasks(agent);
+}
+
 /* The node that it is for, after a table that it knows. */
 static void try_it(const ps_node_message_t *message, ps_bytes_t bytes, psd_error_t *err)
 {
@@ -45,6 +67,9 @@ static void try_it(const ps_node_message_t *message, ps_bytes_t bytes, psd_error
 
     check(ps_agent_new(&args, 1, &agent, err) == PSD_OK && ps_agent_know(agent, 3, err) == PSD_OK);
     ps_agent_tick(agent, 1);
+    if (message->kind == PS_NODE_RANKS) {
+        hear_job(agent, message);
+    }
     for (int i = 0; i < 2; i++) {
         ps_agent_take(agent, bytes, 2);
         run_tasks(agent);
