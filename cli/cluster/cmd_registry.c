@@ -51,6 +51,23 @@ static void show_head(const ps_cli_t *cli, const json_t *reply)
              json_is_true(ps_json_at(reply, "stale")) ? "\" sees it" : "");
 }
 
+/* "node "c" was removed by hand; "pscli cluster registry add c" lets it back" */
+static void show_held(const ps_cli_t *cli, const json_t *reply)
+{
+    const json_t *item = NULL;
+    size_t i = 0;
+
+    json_array_foreach(ps_json_at(reply, "held"), i, item)
+    {
+        const char *node = ps_json_text(item, "node");
+        bool is_out = strcmp(ps_json_text(item, "lacks"), "part") == 0;
+
+        ps_print(cli->out.out,
+                 "%snode \"%s\" %s by hand; \"pscli cluster registry add %s\" ends that\n",
+                 i == 0 ? "\n" : "", node, is_out ? "has no part of it" : "has no vote", node);
+    }
+}
+
 psd_status_t ps_cmd_registry_list(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
@@ -62,6 +79,7 @@ psd_status_t ps_cmd_registry_list(ps_cli_t *cli, psd_error_t *err)
     if (cli->out.format == PS_FORMAT_TABLE || cli->out.format == PS_FORMAT_WIDE) {
         show_head(cli, reply);
         ps_out_table(&cli->out, ps_json_at(reply, "members"), MEMBERS);
+        show_held(cli, reply);
     } else if (cli->out.format == PS_FORMAT_JSON) {
         ps_out_object(&cli->out, reply, MEMBERS);
     } else {

@@ -240,7 +240,7 @@ static inline ps_command_t command_sample(ps_command_kind_t kind)
         break;
     case PS_COMMAND_HOLD:
         sample_text(command.name, sizeof command.name, "n1");
-        command.is_set = true;
+        command.number = PS_HOLD_OUT;
         break;
     case PS_COMMAND_MACHINE:
         command.number = 2;

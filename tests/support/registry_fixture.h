@@ -278,10 +278,10 @@ static inline char *fixture_dump(const ps_registry_t *self)
         ps_id_format(&node->secret, secret);
         ok = ok && ps_buffer_print(&text,
                                    "node %u %s started %" PRIu64 " secret %s incarnation %" PRIu64
-                                   " %s weight %u%s%s\n",
+                                   " %s weight %u%s held %u\n",
                                    node->id, node->name, node->started_unix_ms, secret,
                                    node->incarnation, node->control, node->weight,
-                                   node->draining ? " draining" : "", node->held ? " held" : "");
+                                   node->draining ? " draining" : "", node->held);
         for (uint32_t j = 0; j < node->n_shards; j++) {
             ok = ok && ps_buffer_print(&text, "  %u: %s %s\n", node->shards[j].shard,
                                        node->shards[j].tcp, node->shards[j].ipc);

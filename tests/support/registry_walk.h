@@ -128,7 +128,7 @@ static inline psd_status_t walk_node(walk_t *self, const ps_registry_t *registry
                                            err);
     }
     if (ps_rng_below(&self->rng, 4) == 0) {
-        return ps_registry_plan_hold(registry, name, ps_rng_below(&self->rng, 2) == 0,
+        return ps_registry_plan_hold(registry, name, (ps_hold_t)ps_rng_below(&self->rng, 3),
                                      self->unix_ms, command, err);
     }
     node.weight = (uint32_t)ps_rng_below(&self->rng, 3);

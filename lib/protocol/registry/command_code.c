@@ -10,7 +10,7 @@
 #define SETTING_VERSION 3          /* of those that came with settings of the cluster */
 #define COMBINE_VERSION 4          /* of a table that has `combine`, and of what sets it */
 #define PRINCIPAL_VERSION 5        /* of those that came with principals */
-#define HOLD_VERSION 6             /* of wishes about members of the registry */
+#define HOLD_VERSION 7             /* of wishes about members of the registry */
 #define MAGIC UINT32_C(0x6d437370) /* "psCm" in memory order */
 
 static const ps_field_t shard_fields[] = {PS_SHARD_FIELDS(PS_FIELD_ROW, ps_route_t, )};

@@ -75,8 +75,7 @@ typedef struct ps_node {
     char control[PS_ENDPOINT_MAX + 1];
     ps_route_t *shards;    /* owned; n_shards: tcp and ipc of each shard */
     bool draining;         /* it gets no copies, and its copies move away */
-    bool held;             /* an operator took away its part of the registry, or its vote: no leader
-                              gives it one by itself. Its starts do not change that */
+    uint32_t held;         /* ps_hold_t; its starts do not change that */
     bool kept;             /* a start only: its logs were read, and tables with a log are restored
                               up to the last flush. They existed when an earlier life joined: of two
                               starts without a join between, the second must not count as kept what
@@ -96,6 +95,13 @@ typedef struct ps_node {
                                     (registry_decide.h); 0: none did */
     uint64_t unreached_until_ms; /* until then that report is valid */
 } ps_node_t;
+
+/* What an operator took from a node, and no leader gives it by itself. */
+typedef enum ps_hold {
+    PS_HOLD_NOT = 0,
+    PS_HOLD_VOTE = 1, /* its vote in the registry */
+    PS_HOLD_OUT = 2   /* its part of it */
+} ps_hold_t;
 
 typedef enum ps_node_state {
     PS_NODE_UP = 1,
@@ -173,8 +179,7 @@ typedef struct ps_command {
     uint64_t member;            /* that leads in the term */
     ps_combine_t combine;       /* of the table, from now on */
     ps_setting_t setting;
-    bool is_set; /* … has that value; false: what nodes' files say counts. HOLD: the
-                    node is held */
+    bool is_set;                /* … has that value; false: what nodes' files say counts */
     ps_principal_t *principals; /* owned; of PRINCIPAL one, as it is from now on */
     size_t n_principals;
     ps_node_t node;       /* owned */
@@ -353,7 +358,7 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_machine(const ps_registry_t *self, 
  * Kind 0: it is so. Errors: PSD_NO_NODE; PSD_UNSUPPORTED the cluster is of a machine version
  * below 5. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_hold(const ps_registry_t *self, const char *node,
-                                                  bool held, uint64_t unix_ms,
+                                                  ps_hold_t hold, uint64_t unix_ms,
                                                   ps_command_t *ret_command, psd_error_t *err);
 /* A principal is as given from now on, by its name a new one or one that is known; its id and
  * epoch are the registry's to give. Kind 0 when it is so. Errors: PSD_UNSUPPORTED a member of the

@@ -319,6 +319,9 @@ psd_status_t ps_command_check_node(const ps_registry_t *self, const ps_command_t
     if (rc != PSD_OK) {
         return rc;
     }
+    if (node->held > PS_HOLD_OUT) {
+        return psd_error_set(err, PSD_DAMAGED, "node %s is held as %u", node->name, node->held);
+    }
     other = ps_registry_node_by_incarnation(self, node->incarnation);
     if (other != NULL) {
         return psd_error_set(err, PSD_DAMAGED, "nodes %s and %s have one incarnation", node->name,
@@ -372,7 +375,11 @@ psd_status_t ps_command_apply_node(ps_registry_t *self, const ps_command_t *comm
 
 /* ---- wishes about it as a member of the registry ---- */
 
-psd_status_t ps_registry_plan_hold(const ps_registry_t *self, const char *name, bool held,
+static const char *const hold_texts[] = {"may have a part of the registry again",
+                                         "gets no vote in the registry",
+                                         "gets no part of the registry"};
+
+psd_status_t ps_registry_plan_hold(const ps_registry_t *self, const char *name, ps_hold_t hold,
                                    uint64_t unix_ms, ps_command_t *ret_command, psd_error_t *err)
 {
     ps_command_t command = ps_registry_command(self, PS_COMMAND_HOLD, unix_ms);
@@ -381,7 +388,7 @@ psd_status_t ps_registry_plan_hold(const ps_registry_t *self, const char *name, 
     if (node == NULL) {
         return psd_error_set(err, PSD_NO_NODE, "node \"%.80s\" does not exist", name);
     }
-    if (node->held == held) {
+    if (node->held == (uint32_t)hold) {
         *ret_command = (ps_command_t){0};
         return PSD_OK;
     }
@@ -392,11 +399,8 @@ psd_status_t ps_registry_plan_hold(const ps_registry_t *self, const char *name, 
                              self->cluster.sm_version);
     }
     memcpy(command.name, node->name, sizeof command.name);
-    command.is_set = held;
-    (void)snprintf(command.text, sizeof command.text,
-                   held ? "node %s is kept out of the registry, or without a vote"
-                        : "node %s may vote in the registry again",
-                   name);
+    command.number = hold;
+    (void)snprintf(command.text, sizeof command.text, "node %s %s", name, hold_texts[hold]);
     *ret_command = command;
     return PSD_OK;
 }
@@ -408,7 +412,8 @@ psd_status_t ps_command_check_hold(const ps_registry_t *self, const ps_command_t
         return psd_error_set(err, PSD_DAMAGED, "a wish about a member, and machine version %u",
                              self->cluster.sm_version);
     }
-    return ps_registry_check_name(command->name, "node", NULL) == PSD_OK &&
+    return command->number <= PS_HOLD_OUT &&
+                   ps_registry_check_name(command->name, "node", NULL) == PSD_OK &&
                    ps_registry_find_node(self, command->name) != NULL
                ? PSD_OK
                : psd_error_set(err, PSD_DAMAGED, "a wish about a node that does not exist");
@@ -423,7 +428,7 @@ psd_status_t ps_command_apply_hold(ps_registry_t *self, const ps_command_t *comm
         return no_memory(command->name, err);
     }
     ps_touch(self, PS_ROW_NODE, node->id);
-    node->held = command->is_set;
+    node->held = (uint32_t)command->number;
     return PSD_OK;
 }
 

@@ -28,7 +28,7 @@ static size_t count_up(const ps_control_t *self)
     for (size_t i = 0; i < ps_registry_n_nodes(self->is.registry); i++) {
         const ps_node_t *node = ps_registry_node_at(self->is.registry, i);
 
-        n += is_up(self, node) && !node->held ? 1 : 0;
+        n += is_up(self, node) && node->held == PS_HOLD_NOT ? 1 : 0;
     }
     return n;
 }
@@ -104,7 +104,8 @@ static psd_status_t begin(ps_control_t *self, psd_error_t *err)
     if (ps_replica_has_begun(self->is.replica)) { /* without room, say: it is a member already */
         return replicate(self, err);
     }
-    if (ps_now_ms() < self->tending.asked_ms + ASKED_MS && ps_quorum_is_possible()) {
+    if (self->tending.asked[0] != '\0' && now_ms < self->tending.asked_ms + ASKED_MS &&
+        ps_quorum_is_possible()) {
         return replicate(self, err); /* pscli wants another member */
     }
     if (self->is.config->registry.voters < 3 || !self->is.config->registry.automatic ||
@@ -200,7 +201,8 @@ void ps_control_view_members(ps_control_t *self, ps_members_view_t *ret_view)
     for (size_t i = 0; i < ps_registry_n_nodes(self->is.registry) && n < PS_CANDIDATES_MAX; i++) {
         const ps_node_t *node = ps_registry_node_at(self->is.registry, i);
 
-        if (is_up(self, node) && !node->held && ps_care_member(&view->care, node->name) == NULL) {
+        if (is_up(self, node) && node->held != PS_HOLD_OUT &&
+            ps_care_member(&view->care, node->name) == NULL) {
             view->nodes[n] =
                 (ps_care_node_t){.node = node->name,
                                  .domain = domain_of(view, PS_QUORUM_MEMBERS_MAX + n, node),
@@ -347,7 +349,7 @@ static void hold(const ps_control_t *self, ps_members_view_t *view)
     for (size_t i = 0; i < view->care.n_members; i++) {
         const ps_node_t *node = ps_registry_node(self->is.registry, view->members[i].node);
 
-        if (node != NULL && node->held) {
+        if (node != NULL && node->held != PS_HOLD_NOT) {
             view->members[i].caught_up = false;
         }
     }

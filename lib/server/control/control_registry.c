@@ -124,13 +124,24 @@ static psd_status_t hand_over(ps_control_t *self, ps_control_request_t *request,
     return pause_for(request, "no other voter takes the lead", err);
 }
 
-/* The next leader knows it, too. */
-static psd_status_t note_wish(ps_control_t *self, const wish_t *wish, psd_error_t *err)
+/* The next leader knows it, too. A registry that cannot remember it yet, say because a member
+ * that is gone for good has not said what it knows, fulfils the wish all the same. */
+static psd_status_t note_wish(ps_control_t *self, const ps_control_request_t *request,
+                              const wish_t *wish, psd_error_t *err)
 {
+    static const ps_hold_t HOLDS[] = {PS_HOLD_NOT, PS_HOLD_VOTE, PS_HOLD_OUT};
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
-    psd_status_t rc = ps_registry_plan_hold(self->is.registry, wish->node, wish->role != WISH_VOTER,
+    psd_status_t rc = ps_registry_plan_hold(self->is.registry, wish->node, HOLDS[wish->role],
                                             ps_unix_ms(), &command, err);
 
+    if (rc == PSD_UNSUPPORTED) {
+        if (request->until_ms == 0) { /* once */
+            ps_log(PS_LOG_WARN, "registry_wish_not_kept", "node=%s reason=\"%s\"", wish->node,
+                   psd_error_text(err));
+        }
+        psd_error_clear(err);
+        return PSD_OK;
+    }
     return rc == PSD_OK && command.kind != 0 ? ps_control_commit(self, &command, PS_LOG_INFO, err)
                                              : rc;
 }
@@ -233,7 +244,9 @@ static psd_status_t fulfil(ps_control_t *self, ps_control_request_t *request, co
     if (rc != PSD_OK || wish->dry_run) {
         return rc == PSD_OK ? answer(request, wish, is_so, err) : rc;
     }
-    rc = note_wish(self, wish, err);
+    if (member != NULL || wish->role != WISH_STANDBY) { /* else when it has come */
+        rc = note_wish(self, request, wish, err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }

@@ -116,6 +116,24 @@ static bool add_alone(const ps_replica_t *self, const char *node, const char *co
            ps_doc_set_u64(reply, "voters_up", 1) && ps_doc_set_text(reply, "leader", node);
 }
 
+/* What an operator took from nodes, members or not. */
+static bool add_held(const ps_replica_t *self, ps_doc_t *reply)
+{
+    const ps_registry_t *registry = ps_replica_registry(self);
+    ps_doc_t *array = ps_doc_add_array(reply, "held");
+    bool done = array != NULL;
+
+    for (size_t i = 0; done && i < ps_registry_n_nodes(registry); i++) {
+        const ps_node_t *node = ps_registry_node_at(registry, i);
+        ps_doc_t *doc = node->held == PS_HOLD_NOT ? NULL : ps_doc_append_object(array);
+
+        done = node->held == PS_HOLD_NOT ||
+               (doc != NULL && ps_doc_set_text(doc, "node", node->name) &&
+                ps_doc_set_text(doc, "lacks", node->held == PS_HOLD_OUT ? "part" : "vote"));
+    }
+    return done;
+}
+
 bool ps_replica_list(const ps_replica_t *self, const char *node, const char *control,
                      ps_doc_t *reply)
 {
@@ -130,6 +148,7 @@ bool ps_replica_list(const ps_replica_t *self, const char *node, const char *con
            ps_doc_set_u64(reply, "committed",
                           n > 0 ? view.committed
                                 : ps_registry_db_applied(ps_replica_db(self)).index) &&
+           add_held(self, reply) &&
            (n == 0 ? add_alone(self, node, control, reply)
                    : add_members(self, &view, members, n, reply));
 }

@@ -428,32 +428,34 @@ Test(registry_nodes, copies_that_may_take_over_have_the_clocks_of_a_job)
 
 Test(registry_nodes, a_node_is_held_over_its_starts_until_it_is_let_go_or_removed)
 {
-    assert_refused(ps_registry_plan_hold(registry, "n9", true, 1, &command, err), PSD_NO_NODE,
-                   "node \"n9\" does not exist");
-    assert_nothing_to_do(ps_registry_plan_hold(registry, "n1", false, 1, &command, err));
-    do_planned(ps_registry_plan_hold(registry, "n1", true, 1, &command, err));
-    cr_expect(ps_registry_node(registry, "n1")->held);
-    cr_expect_not(ps_registry_node(registry, "n0")->held);
-    assert_nothing_to_do(ps_registry_plan_hold(registry, "n1", true, 1, &command, err));
+    assert_refused(ps_registry_plan_hold(registry, "n9", PS_HOLD_OUT, 1, &command, err),
+                   PSD_NO_NODE, "node \"n9\" does not exist");
+    assert_nothing_to_do(ps_registry_plan_hold(registry, "n1", PS_HOLD_NOT, 1, &command, err));
+    do_planned(ps_registry_plan_hold(registry, "n1", PS_HOLD_OUT, 1, &command, err));
+    cr_expect_eq(ps_registry_node(registry, "n1")->held, PS_HOLD_OUT);
+    cr_expect_eq(ps_registry_node(registry, "n0")->held, PS_HOLD_NOT);
+    assert_nothing_to_do(ps_registry_plan_hold(registry, "n1", PS_HOLD_OUT, 1, &command, err));
     start_node("n1", 9, 1);
-    cr_expect(ps_registry_node(registry, "n1")->held);
+    cr_expect_eq(ps_registry_node(registry, "n1")->held, PS_HOLD_OUT);
     cr_assert(ps_registry_node_ends(registry, "n1", 9, now_ms));
-    do_planned(ps_registry_plan_hold(registry, "n1", false, 1, &command, err));
-    cr_expect_not(ps_registry_node(registry, "n1")->held);
-    do_planned(ps_registry_plan_hold(registry, "n1", true, 1, &command, err));
+    do_planned(ps_registry_plan_hold(registry, "n1", PS_HOLD_VOTE, 1, &command, err));
+    cr_expect_eq(ps_registry_node(registry, "n1")->held, PS_HOLD_VOTE);
+    do_planned(ps_registry_plan_hold(registry, "n1", PS_HOLD_NOT, 1, &command, err));
+    cr_expect_eq(ps_registry_node(registry, "n1")->held, PS_HOLD_NOT);
+    do_planned(ps_registry_plan_hold(registry, "n1", PS_HOLD_OUT, 1, &command, err));
     do_planned(
         ps_registry_plan_node_state(registry, "n1", PS_NODE_REMOVED, true, 1, &command, err));
     start_node("n1", 10, 1);
-    cr_expect_not(ps_registry_node(registry, "n1")->held, "that is another one");
+    cr_expect_eq(ps_registry_node(registry, "n1")->held, PS_HOLD_NOT, "that is another one");
 }
 
 Test(registry_nodes, wishes_want_machine_version_5)
 {
     registry->cluster.sm_version = 4;
     assert_refused(
-        ps_registry_plan_hold(registry, "n0", true, 1, &command, err), PSD_UNSUPPORTED,
+        ps_registry_plan_hold(registry, "n0", PS_HOLD_VOTE, 1, &command, err), PSD_UNSUPPORTED,
         "the registry is of machine version 4 and remembers no wishes about its members, "
         "as a node that has a part of it runs an older psd");
     registry->cluster.sm_version = 5;
-    do_planned(ps_registry_plan_hold(registry, "n0", true, 1, &command, err));
+    do_planned(ps_registry_plan_hold(registry, "n0", PS_HOLD_VOTE, 1, &command, err));
 }
