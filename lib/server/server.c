@@ -286,6 +286,9 @@ static psd_status_t open_all(ps_server_t *self, psd_error_t *err)
     }
     if (rc == PSD_OK) {
         ps_thread_watch_prepare(ps_context_zmq(self->context));
+        rc = ps_context_guard(self->context, err); /* before any port of it is bound */
+    }
+    if (rc == PSD_OK) {
         rc = ps_server_end_leave(self, err);
     }
     if (rc == PSD_OK) {

@@ -25,6 +25,7 @@ ps_socket_args_t ps_server_socket_args(const ps_server_t *self)
         .assembly_bytes = config->limits.credit_bytes * ASSEMBLY_FACTOR,
         .chunk_bytes = (uint32_t)config->limits.chunk_bytes,
         .linger_ms = LINGER_MS,
+        .is_guarded = true,
         .peers = (ps_door_peers_t)config->lane.peers,
         .lane = {.most = (uint32_t)config->lane.max,
                  .arena_bytes = config->lane.arena_bytes,

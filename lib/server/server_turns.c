@@ -4,7 +4,7 @@
 
 #define READ_BITS 0644    /* of the users that may use the sockets */
 #define THREADS_A_SHARD 3 /* itself, its journal, the files of a checkpoint */
-#define THREADS_BESIDE 32 /* control, filler, watch, ZeroMQ's */
+#define THREADS_BESIDE 32 /* control, filler, watch, zap, ZeroMQ's */
 
 psd_status_t ps_server_open_turns(ps_server_t *self, psd_error_t *err)
 {
@@ -20,6 +20,7 @@ psd_status_t ps_server_open_turns(ps_server_t *self, psd_error_t *err)
     if (rc == PSD_OK) {
         ps_turns_listen(self->turns, self->endpoint);
         ps_turns_listen(self->turns, self->ipc);
+        ps_context_watch_guard(self->context, self->turns);
     }
     return rc;
 }

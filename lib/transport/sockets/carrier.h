@@ -43,7 +43,7 @@ typedef struct ps_carrier {
                             ps_room_t *ret_room, psd_error_t *err);
     psd_status_t (*send_text)(ps_socket_t *self, uint64_t conn, ps_bytes_t text, psd_error_t *err);
     psd_status_t (*receive_text)(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn,
-                                 ps_buffer_t *ret_text, psd_error_t *err);
+                                 ps_asker_t *ret_caller, ps_buffer_t *ret_text, psd_error_t *err);
     void (*flush)(ps_socket_t *self);
 
     /* ---- frames; NULL: it takes messages as they are, and needs none of

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "transport/threads/fork.h"
 #include "transport/sockets/socket_inner.h"
+#include "transport/sockets/zap.h"
 
 #define IO_THREADS_MAX 16
 #define SOCKETS_MAX 8192                         /* open at a time; ZeroMQ's own default is 1023 */
@@ -20,6 +21,7 @@ struct ps_context {
     unsigned n_forks; /* before it was made */
     atomic_uint_fast64_t n_numbers;
     atomic_size_t n_open; /* sockets; a forgotten one would hang zmq_ctx_term */
+    ps_zap_t *zap;        /* owned; NULL: its ports let anybody in */
 };
 
 psd_status_t ps_zmq_status(psd_error_t *err, const char *doing)
@@ -83,6 +85,23 @@ psd_status_t ps_context_new(int n_io_threads, ps_context_t **ret_context, psd_er
     return PSD_OK;
 }
 
+psd_status_t ps_context_guard(ps_context_t *self, psd_error_t *err)
+{
+    return self->zap != NULL ? PSD_OK : ps_zap_start(self->zmq, &self->zap, err);
+}
+
+void ps_context_watch_guard(ps_context_t *self, ps_turns_t *turns)
+{
+    if (self->zap != NULL) {
+        ps_zap_watch(self->zap, turns);
+    }
+}
+
+bool ps_context_is_guarded(const ps_context_t *self)
+{
+    return self->zap != NULL;
+}
+
 void *ps_context_zmq(const ps_context_t *self)
 {
     return self->zmq;
@@ -111,10 +130,12 @@ void ps_context_destroy(ps_context_t **self_p)
     *self_p = NULL;
     if (ps_context_is_forked(self)) {
         ps_fork_keep(self->zmq); /* its threads would have to end it */
+        ps_fork_keep(self->zap);
         ps_free(self);
         return;
     }
     assert(atomic_load(&self->n_open) == 0);
+    ps_zap_stop(&self->zap);
     do {
         rc = zmq_ctx_term(self->zmq);
     } while (rc != 0 && zmq_errno() == EINTR);

@@ -50,5 +50,6 @@ PSD_MUST_CHECK psd_status_t ps_frames_receive(ps_socket_t *self, const ps_carrie
                                               psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_frames_receive_text(ps_socket_t *self, const ps_carrier_t *carrier,
                                                    bool *ret_got, uint64_t *ret_conn,
-                                                   ps_buffer_t *ret_text, psd_error_t *err);
+                                                   ps_asker_t *ret_caller, ps_buffer_t *ret_text,
+                                                   psd_error_t *err);
 #endif

@@ -132,10 +132,11 @@ static psd_status_t send_text(ps_socket_t *self, uint64_t conn, ps_bytes_t text,
 }
 
 static psd_status_t receive_text(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn,
-                                 ps_buffer_t *ret_text, psd_error_t *err)
+                                 ps_asker_t *ret_caller, ps_buffer_t *ret_text, psd_error_t *err)
 {
     (void)self;
     (void)ret_conn;
+    (void)ret_caller;
     (void)ret_text;
     (void)err;
     *ret_got = false;

@@ -243,9 +243,10 @@ static psd_status_t receive(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn
 }
 
 static psd_status_t receive_text(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn,
-                                 ps_buffer_t *ret_text, psd_error_t *err)
+                                 ps_asker_t *ret_caller, ps_buffer_t *ret_text, psd_error_t *err)
 {
-    return ps_frames_receive_text(self, &ps_carrier_plugin, ret_got, ret_conn, ret_text, err);
+    return ps_frames_receive_text(self, &ps_carrier_plugin, ret_got, ret_conn, ret_caller, ret_text,
+                                  err);
 }
 
 static void flush(ps_socket_t *self)

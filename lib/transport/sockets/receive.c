@@ -177,16 +177,34 @@ static psd_status_t assemble(ps_socket_t *self, uint64_t conn, ps_message_t *mes
     return keep_piece(self, conn, message, payload_p, ret_whole, err);
 }
 
+/* Who sent it. false: the ZAP thread was not asked about that connection. Only ZeroMQ's
+ * connections are asked about; other carriers let in whom their own door lets in. */
+static bool read_caller(const ps_socket_t *self, uint64_t conn, ps_frame_t *frame,
+                        ps_asker_t *ret_caller)
+{
+    if (!self->is_guarded || conn >> PS_CONN_BITS != 0) {
+        *ret_caller = (ps_asker_t){.has_uid = false};
+        return true;
+    }
+    return ps_asker_read(zmq_msg_gets(frame, "User-Id"), zmq_msg_gets(frame, "Peer-Address"),
+                         ret_caller);
+}
+
 /* From now on a connection that has identified itself is known by its
  * descriptor. */
 static psd_status_t greet(ps_socket_t *self, uint64_t conn, const ps_message_t *message,
                           ps_frame_t *frame, psd_error_t *err)
 {
+    ps_asker_t caller;
     uint64_t gone = 0;
     int fd = -1;
 
     if (!self->is_port || (message->kind != PS_KIND_HELLO && message->kind != PS_KIND_PEER)) {
         return PSD_OK;
+    }
+    if (!read_caller(self, conn, frame, &caller)) {
+        self->n_refused++;
+        return psd_error_set(err, PSD_PROTO, "nobody was asked who the peer is");
     }
     fd = zmq_msg_get(frame, ZMQ_SRCFD);
     if (fd < 0) {
@@ -285,8 +303,25 @@ psd_status_t ps_frames_receive(ps_socket_t *self, const ps_carrier_t *carrier, b
 
 /* ---- control text ------------------------------------------------------- */
 
+/* The next message whose sender is known as far as the port wants it. */
+static psd_status_t next_from(ps_socket_t *self, const ps_carrier_t *carrier, ps_arrival_t *arrival,
+                              ps_asker_t *ret_caller, bool *ret_got, psd_error_t *err)
+{
+    for (;;) {
+        psd_status_t rc = carrier->take(self, arrival, ret_got, err);
+
+        if (rc != PSD_OK || !*ret_got || arrival->n_frames == 0 ||
+            read_caller(self, arrival->conn, &arrival->frames[0], ret_caller)) {
+            return rc;
+        }
+        ps_arrival_done(arrival);
+        self->n_refused++;
+    }
+}
+
 psd_status_t ps_frames_receive_text(ps_socket_t *self, const ps_carrier_t *carrier, bool *ret_got,
-                                    uint64_t *ret_conn, ps_buffer_t *ret_text, psd_error_t *err)
+                                    uint64_t *ret_conn, ps_asker_t *ret_caller,
+                                    ps_buffer_t *ret_text, psd_error_t *err)
 {
     PSD_AUTO(ps_arrival_done) ps_arrival_t arrival = {.conn = 0};
     ps_bytes_t text = {NULL, 0};
@@ -294,7 +329,7 @@ psd_status_t ps_frames_receive_text(ps_socket_t *self, const ps_carrier_t *carri
     psd_status_t rc = PSD_OK;
 
     *ret_got = false;
-    rc = carrier->take(self, &arrival, &got, err);
+    rc = next_from(self, carrier, &arrival, ret_caller, &got, err);
     if (rc != PSD_OK || !got) {
         return rc;
     }

@@ -283,18 +283,28 @@ psd_status_t ps_socket_send_text(ps_socket_t *self, uint64_t conn, ps_bytes_t te
                            : carrier->send_text(self, conn, text, err);
 }
 
-psd_status_t ps_socket_receive_text(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn,
-                                    ps_buffer_t *ret_text, psd_error_t *err)
+psd_status_t ps_socket_receive_from(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn,
+                                    ps_asker_t *ret_caller, ps_buffer_t *ret_text, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
     *ret_got = false;
+    *ret_caller = (ps_asker_t){.has_uid = false};
     for (size_t i = self->n_carriers; rc == PSD_OK && !*ret_got && i-- > 0;) {
         if (self->carriers[i] != NULL) {
-            rc = self->carriers[i]->receive_text(self, ret_got, ret_conn, ret_text, err);
+            rc =
+                self->carriers[i]->receive_text(self, ret_got, ret_conn, ret_caller, ret_text, err);
         }
     }
     return rc;
+}
+
+psd_status_t ps_socket_receive_text(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn,
+                                    ps_buffer_t *ret_text, psd_error_t *err)
+{
+    ps_asker_t caller;
+
+    return ps_socket_receive_from(self, ret_got, ret_conn, &caller, ret_text, err);
 }
 
 void ps_socket_flush(ps_socket_t *self)

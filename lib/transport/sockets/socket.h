@@ -32,7 +32,9 @@
 
 #include "protocol/session/assembly.h"
 #include "transport/lane/door.h"
+#include "transport/sockets/asker.h"
 #include "transport/threads/clock.h"
+#include "transport/threads/turns.h"
 
 typedef struct ps_context ps_context_t;
 typedef struct ps_socket ps_socket_t;
@@ -42,6 +44,11 @@ typedef struct ps_socket ps_socket_t;
  * n_io_threads; PSD_NOMEM; PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_context_new(int n_io_threads, ps_context_t **ret_context,
                                            psd_error_t *err);
+/* Starts the thread that ZeroMQ asks who a peer is (zap.h), before the first port of the
+ * context is bound. It ends with the context. Errors: PSD_NOMEM, PSD_IO. */
+PSD_MUST_CHECK psd_status_t ps_context_guard(ps_context_t *self, psd_error_t *err);
+/* That thread reports from now on that it turns. turns outlives the context. */
+void ps_context_watch_guard(ps_context_t *self, ps_turns_t *turns);
 /* ZeroMQ's own context, to watch its threads. Borrowed. */
 void *ps_context_zmq(const ps_context_t *self);
 /* From any thread: every wait on its sockets ends at once, now and later, and
@@ -92,6 +99,8 @@ typedef struct ps_socket_args {
                                 connections that it has sent WELCOME, and drops
                                 them when ps_socket_next_gone sees that the
                                 connection is closed */
+    bool is_guarded;         /* a port: it knows its callers, and is not bound without
+                                ps_context_guard before */
     ps_door_peers_t peers;   /* a port: which users of this host may use ipc or lane */
     ps_lane_options_t lane;
 } ps_socket_args_t;
@@ -222,6 +231,11 @@ PSD_MUST_CHECK psd_status_t ps_socket_send_text(ps_socket_t *self, uint64_t conn
 PSD_MUST_CHECK psd_status_t ps_socket_receive_text(ps_socket_t *self, bool *ret_got,
                                                    uint64_t *ret_conn, ps_buffer_t *ret_text,
                                                    psd_error_t *err);
+/* The same of a guarded port, with who sent it. A message of a connection that the thread of
+ * ps_context_guard was not asked about is dropped, and counted as refused. */
+PSD_MUST_CHECK psd_status_t ps_socket_receive_from(ps_socket_t *self, bool *ret_got,
+                                                   uint64_t *ret_conn, ps_asker_t *ret_caller,
+                                                   ps_buffer_t *ret_text, psd_error_t *err);
 
 /* Waits until one of the sockets has something to receive, at most timeout_ms
  * (UINT64_MAX: forever). ret_ready[i] says which. A signal ends the wait early

@@ -42,6 +42,7 @@ struct ps_socket {
     ps_context_t *context;                          /* borrowed, or own_context */
     ps_context_t *own_context;                      /* NULL when the context is shared */
     bool is_port;                                   /* ROUTER; else DEALER */
+    bool is_guarded;                                /* a port that knows its callers */
     ps_door_peers_t peers;                          /* that a port lets in */
     unsigned n_forks;                               /* before it was made */
     uint32_t chunk_bytes;                           /* of the pieces sent */
@@ -111,6 +112,8 @@ static inline const ps_carrier_t *ps_socket_carrier(const ps_socket_t *self, uin
     return slot < PS_CARRIER_SLOTS ? self->carriers[slot] : NULL;
 }
 
+/* It has the thread of ps_context_guard. */
+bool ps_context_is_guarded(const ps_context_t *self);
 /* True in a child that was forked since it was made. */
 bool ps_context_is_forked(const ps_context_t *self);
 /* A ZeroMQ socket on the context. Errors: PSD_IO. */

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "transport/sockets/resolve.h"
 #include "transport/sockets/socket_parts.h"
+#include "transport/sockets/zap.h"
 #include "transport/threads/fork.h"
 
 #define IPC_PREFIX "ipc://"
@@ -29,6 +30,9 @@
 #define HEARTBEAT_TTL_MORE_MS 2000
 #define MS_IN_S 1000
 #define BACKLOG 4096 /* a whole job may come at once; the system has a limit of its own */
+#define ZAP_ENFORCE_DOMAIN \
+    93                    /* in zmq.h only among drafts; without a ZAP thread nobody is let in */
+#define HANDSHAKE_MS 5000 /* of a guarded port: a stranger holds a descriptor no longer */
 #define RECONNECT_MS 20
 #define RECONNECT_MAX_MS 1000
 
@@ -89,6 +93,21 @@ static psd_status_t set_up(ps_socket_t *self, const ps_socket_args_t *args, psd_
     return rc;
 }
 
+/* The port asks the context's ZAP thread about each peer. */
+static psd_status_t guard(ps_socket_t *self, psd_error_t *err)
+{
+    const option_t options[] = {{ZAP_ENFORCE_DOMAIN, 1}, {ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS}};
+
+    if (!ps_context_is_guarded(self->context)) {
+        return psd_error_set(err, PSD_IO, "the port would not know its callers (no ZAP thread)");
+    }
+    self->is_guarded = true;
+    if (zmq_setsockopt(self->handle, ZMQ_ZAP_DOMAIN, PS_ZAP_DOMAIN, strlen(PS_ZAP_DOMAIN)) != 0) {
+        return ps_zmq_status(err, "set up socket");
+    }
+    return set_options(self->handle, options, sizeof options / sizeof *options, err);
+}
+
 psd_status_t ps_zmq_open(ps_socket_t *self, const ps_socket_args_t *args, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
@@ -105,6 +124,9 @@ psd_status_t ps_zmq_open(ps_socket_t *self, const ps_socket_args_t *args, psd_er
         ps_context_open(self->context, self->is_port ? ZMQ_ROUTER : ZMQ_DEALER, &self->handle, err);
     if (rc == PSD_OK) {
         rc = set_up(self, args, err);
+    }
+    if (rc == PSD_OK && self->is_port && args->is_guarded) {
+        rc = guard(self, err);
     }
     if (rc == PSD_OK) {
         self->fd = ps_poll_fd(self->handle);
@@ -287,9 +309,10 @@ static psd_status_t receive(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn
 }
 
 static psd_status_t receive_text(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn,
-                                 ps_buffer_t *ret_text, psd_error_t *err)
+                                 ps_asker_t *ret_caller, ps_buffer_t *ret_text, psd_error_t *err)
 {
-    return ps_frames_receive_text(self, &ps_carrier_zmq, ret_got, ret_conn, ret_text, err);
+    return ps_frames_receive_text(self, &ps_carrier_zmq, ret_got, ret_conn, ret_caller, ret_text,
+                                  err);
 }
 
 /* A port's monitor names connections; nobody else holds anything of them. */

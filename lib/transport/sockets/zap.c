@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One question in, one answer out. The questions come from ZeroMQ's own I/O threads. */
+#include "transport/sockets/zap.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "base/alloc.h"
+#include "transport/keys/key_file.h"
+#include "transport/threads/thread.h"
+
+#define NAME "zap"
+#define ADDRESS "inproc://zeromq.zap.01"
+#define FRAMES_MAX 8       /* of a question that we read */
+#define FRAME_SIZE 256     /* bytes of one of them */
+#define KEY_BYTES 32       /* of a public key, in bytes */
+#define LOCAL "localhost:" /* the address of a peer over ipc: localhost:UID:GID:PID */
+
+enum { VERSION, REQUEST, DOMAIN, PEER, ROUTING_ID, MECHANISM, CREDENTIALS };
+
+struct ps_zap {
+    void *socket; /* owned */
+    int wake;     /* eventfd: something below has changed */
+    atomic_bool stops;
+    _Atomic(ps_turns_t *) turns; /* NULL: nobody looks */
+    pthread_t thread;
+};
+
+typedef struct question {
+    char frames[FRAMES_MAX][FRAME_SIZE]; /* each with a '\0' */
+    size_t sizes[FRAMES_MAX];
+    size_t n;
+} question_t;
+
+/* ---- what it is asked ---- */
+
+/* false: the context ends. */
+static bool read_question(void *socket, question_t *question)
+{
+    int more = 1;
+
+    *question = (question_t){.n = 0};
+    while (more != 0) {
+        size_t at = question->n < FRAMES_MAX ? question->n : FRAMES_MAX - 1;
+        size_t size = sizeof more;
+        int got = zmq_recv(socket, question->frames[at], FRAME_SIZE - 1, 0);
+
+        if (got < 0) {
+            return false;
+        }
+        question->sizes[at] = (size_t)got < FRAME_SIZE ? (size_t)got : FRAME_SIZE; /* cut */
+        question->n += question->n < FRAMES_MAX ? 1 : 0;
+        if (zmq_getsockopt(socket, ZMQ_RCVMORE, &more, &size) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is(const question_t *question, size_t at, const char *word)
+{
+    return question->sizes[at] == strlen(word) && strcmp(question->frames[at], word) == 0;
+}
+
+/* Who it is. false: not one whom a port lets in. */
+static bool settle_user(const question_t *question, char ret_user[FRAME_SIZE])
+{
+    const char *peer = question->frames[PEER];
+
+    ret_user[0] = '\0';
+    if (question->n <= MECHANISM || !is(question, VERSION, "1.0") ||
+        !is(question, DOMAIN, PS_ZAP_DOMAIN)) {
+        return false;
+    }
+    if (is(question, MECHANISM, "CURVE")) {
+        char key[PS_KEY_SIZE + 1];
+
+        if (question->n != CREDENTIALS + 1 || question->sizes[CREDENTIALS] != KEY_BYTES ||
+            zmq_z85_encode(key, (const uint8_t *)question->frames[CREDENTIALS], KEY_BYTES) ==
+                NULL) {
+            return false;
+        }
+        (void)snprintf(ret_user, FRAME_SIZE, PS_ZAP_KEY "%s", key);
+        return true;
+    }
+    if (!is(question, MECHANISM, "NULL")) {
+        return false;
+    }
+    if (strncmp(peer, LOCAL, strlen(LOCAL)) == 0) {
+        const char *uid = peer + strlen(LOCAL);
+        size_t length = strcspn(uid, ":");
+
+        (void)snprintf(ret_user, FRAME_SIZE, PS_ZAP_UID "%.*s", (int)length, uid);
+        return length > 0 && uid[length] == ':';
+    }
+    return true;
+}
+
+/* ---- what it answers ---- */
+
+static bool send_frame(void *socket, const void *bytes, size_t size, bool more)
+{
+    return zmq_send(socket, bytes, size, more ? ZMQ_SNDMORE : 0) >= 0;
+}
+
+static bool answer(void *socket, const question_t *question)
+{
+    char user[FRAME_SIZE];
+    bool is_in = settle_user(question, user);
+    const char *code = is_in ? "200" : "400";
+
+    user[0] = is_in ? user[0] : '\0';
+    return send_frame(socket, "1.0", 3, true) &&
+           send_frame(socket, question->frames[REQUEST], question->sizes[REQUEST], true) &&
+           send_frame(socket, code, strlen(code), true) && send_frame(socket, "", 0, true) &&
+           send_frame(socket, user, strlen(user), true) && send_frame(socket, "", 0, false);
+}
+
+/* false: the thread ends. */
+static bool turn_once(ps_zap_t *self, ps_turn_t **turn_p)
+{
+    zmq_pollitem_t items[] = {{.socket = self->socket, .events = ZMQ_POLLIN},
+                              {.fd = self->wake, .events = ZMQ_POLLIN}};
+    ps_turns_t *turns = atomic_load(&self->turns);
+    question_t question;
+    uint64_t n_wakes = 0;
+
+    if (*turn_p == NULL && turns != NULL) {
+        *turn_p = ps_turns_enter(turns, NAME);
+    }
+    ps_turn_waits(*turn_p);
+    if (zmq_poll(items, 2, turns == NULL ? -1 : PS_TURN_WAIT_MS) < 0) {
+        return zmq_errno() == EINTR;
+    }
+    ps_turn_works(*turn_p);
+    if (items[1].revents != 0 && read(self->wake, &n_wakes, sizeof n_wakes) > 0 &&
+        atomic_load(&self->stops)) {
+        return false;
+    }
+    /* Where neither works the context ends: no port lets anybody in any more. */
+    return items[0].revents == 0 ||
+           (read_question(self->socket, &question) && answer(self->socket, &question));
+}
+
+static void *run(void *argument)
+{
+    ps_zap_t *self = argument;
+    ps_turn_t *turn = ps_turns_enter(NULL, NAME);
+
+    while (turn_once(self, &turn)) {
+    }
+    ps_turn_leave(&turn);
+    return NULL;
+}
+
+static void wake(ps_zap_t *self)
+{
+    const uint64_t one = 1;
+    ssize_t n = write(self->wake, &one, sizeof one);
+
+    (void)n; /* it fails only when the thread is to wake already */
+}
+
+/* ---- start and stop ---- */
+
+static psd_status_t failed(const char *doing, psd_error_t *err)
+{
+    return psd_error_set(err, PSD_IO,
+                         "the thread that learns who connects (ZAP) cannot start: %s: %s", doing,
+                         zmq_strerror(zmq_errno()));
+}
+
+static void done(ps_zap_t **self_p)
+{
+    ps_zap_t *self = *self_p;
+
+    if (self == NULL) {
+        return;
+    }
+    if (self->socket != NULL) {
+        (void)zmq_close(self->socket);
+    }
+    if (self->wake >= 0) {
+        (void)close(self->wake);
+    }
+    ps_free(self);
+    *self_p = NULL;
+}
+
+psd_status_t ps_zap_start(void *zmq, ps_zap_t **ret_zap, psd_error_t *err)
+{
+    PSD_AUTO(done) ps_zap_t *self = ps_alloc(1, sizeof *self);
+    const int none = 0; /* no question is dropped, and none is kept at the end */
+    int code = 0;
+
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a thread (ZAP)");
+    }
+    self->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    self->socket = self->wake < 0 ? NULL : zmq_socket(zmq, ZMQ_REP);
+    if (self->socket == NULL || zmq_setsockopt(self->socket, ZMQ_RCVHWM, &none, sizeof none) != 0 ||
+        zmq_setsockopt(self->socket, ZMQ_SNDHWM, &none, sizeof none) != 0 ||
+        zmq_setsockopt(self->socket, ZMQ_LINGER, &none, sizeof none) != 0) {
+        return failed("its socket", err);
+    }
+    if (zmq_bind(self->socket, ADDRESS) != 0) {
+        return failed("bind " ADDRESS, err);
+    }
+    code = ps_thread_start(&self->thread, run, self);
+    if (code != 0) {
+        return psd_error_set(err, PSD_IO,
+                             "the thread that learns who connects (ZAP) cannot start: %s",
+                             zmq_strerror(code));
+    }
+    *ret_zap = self;
+    self = NULL;
+    return PSD_OK;
+}
+
+void ps_zap_watch(ps_zap_t *self, ps_turns_t *turns)
+{
+    atomic_store(&self->turns, turns);
+    wake(self);
+}
+
+void ps_zap_stop(ps_zap_t **self_p)
+{
+    if (*self_p == NULL) {
+        return;
+    }
+    atomic_store(&(*self_p)->stops, true);
+    wake(*self_p);
+    (void)pthread_join((*self_p)->thread, NULL);
+    done(self_p);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is at the other end: a port that knows its callers. Threads of ZeroMQ and of our own,
+ * so this is a plain program that also runs under TSan. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "support/check.h"
+#include "support/zmtp.h"
+#include "transport/sockets/socket.h"
+
+#define PATIENCE_MS 60000
+#define ADDRESS "inproc://zeromq.zap.01"
+
+static const ps_bytes_t hello = {(const uint8_t *)"{\"hello\":1}", 11};
+
+static ps_socket_args_t args_of(ps_context_t *context)
+{
+    return (ps_socket_args_t){.context = context,
+                              .high_water = 100,
+                              .frame_bytes = 1 << 20,
+                              .assembly_bytes = 1 << 20,
+                              .chunk_bytes = 4096,
+                              .is_guarded = true};
+}
+
+/* The next text, with its sender; false: none came. */
+static bool next_from(ps_socket_t *port, ps_asker_t *ret_caller)
+{
+    uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
+    bool got = false;
+
+    while (!got && ps_now_ms() < until_ms) {
+        bool ready = false;
+        uint64_t conn = 0;
+
+        if (ps_socket_wait(&port, 1, PATIENCE_MS, &ready, NULL) != PSD_OK ||
+            ps_socket_receive_from(port, &got, &conn, ret_caller, &text, NULL) != PSD_OK) {
+            return false;
+        }
+    }
+    return got;
+}
+
+static bool says_who(ps_context_t *context, ps_socket_t *port, size_t i, ps_asker_t *ret_caller,
+                     psd_error_t *err)
+{
+    ps_socket_args_t args = args_of(context);
+    ps_socket_t *link = NULL;
+
+    args.linger_ms = 1000;
+    CHECK_OK(ps_socket_connect(ps_socket_endpoint(port, i), &args, &link, err), err);
+    CHECK_OK(ps_socket_send_text(link, 0, hello, err), err);
+    CHECK(next_from(port, ret_caller));
+    ps_socket_close(&link);
+    return true;
+}
+
+static bool callers_are_known(psd_error_t *err)
+{
+    char dir[] = "/tmp/psd-zap-XXXXXX";
+    char ipc[64];
+    const char *endpoints[] = {"tcp://127.0.0.1:*", ipc};
+    ps_context_t *context = NULL;
+    ps_socket_t *port = NULL;
+    ps_socket_args_t args;
+    ps_asker_t caller;
+    char text[PS_ASKER_TEXT_SIZE];
+
+    CHECK(mkdtemp(dir) != NULL);
+    (void)snprintf(ipc, sizeof ipc, "ipc://%s/s", dir);
+    CHECK_OK(ps_context_new(1, &context, err), err);
+    CHECK_OK(ps_context_guard(context, err), err);
+    CHECK_OK(ps_context_guard(context, err), err); /* once is enough */
+    args = args_of(context);
+    CHECK_OK(ps_socket_bind(endpoints, 2, &args, &port, err), err);
+    CHECK(says_who(context, port, 0, &caller, err));
+    CHECK(!caller.has_uid && caller.key[0] == '\0' && strcmp(caller.address, "127.0.0.1") == 0);
+    CHECK(strcmp(ps_asker_print(&caller, text), "127.0.0.1") == 0);
+    CHECK(says_who(context, port, 1, &caller, err));
+    CHECK(caller.has_uid && caller.uid == geteuid() && caller.key[0] == '\0' &&
+          caller.address[0] == '\0');
+    (void)snprintf(ipc, sizeof ipc, "uid %lu", (unsigned long)geteuid());
+    CHECK(strcmp(ps_asker_print(&caller, text), ipc) == 0);
+    CHECK(ps_socket_n_refused(port) == 0);
+    ps_socket_close(&port);
+    ps_context_destroy(&context);
+    CHECK(rmdir(dir) == 0);
+    return true;
+}
+
+/* What a peer says of itself in its greeting counts for nothing. */
+static bool nobody_names_himself(psd_error_t *err)
+{
+    static const uint8_t ready[] = "\4\55\5READY\13Socket-Type\0\0\0\6DEALER\7User-Id\0\0\0\5uid:0";
+    static const char *const endpoints[] = {"tcp://127.0.0.1:*"};
+    uint8_t greeting[ZMTP_GREETING_SIZE] = {0xFF};
+    uint8_t theirs[ZMTP_GREETING_SIZE];
+    ps_context_t *context = NULL;
+    ps_socket_t *port = NULL;
+    ps_socket_args_t args;
+    ps_asker_t caller;
+    int fd = -1;
+
+    CHECK_OK(ps_context_new(1, &context, err), err);
+    CHECK_OK(ps_context_guard(context, err), err);
+    args = args_of(context);
+    CHECK_OK(ps_socket_bind(endpoints, 1, &args, &port, err), err);
+    fd = zmtp_dial(ps_socket_endpoint(port, 0), 0);
+    CHECK(fd >= 0);
+    greeting[9] = 0x7F;
+    greeting[10] = 3;
+    memcpy(greeting + 12, "NULL", 4);
+    CHECK(zmtp_write(fd, greeting, sizeof greeting) && zmtp_read(fd, theirs, sizeof theirs));
+    CHECK(sizeof ready - 1 == 2 + 6 + 12 + 4 + 6 + 8 + 4 + 5);
+    CHECK(ready[1] + 2 == sizeof ready - 1);
+    CHECK(zmtp_write(fd, ready, sizeof ready - 1));
+    /* Its READY comes when the thread has answered; a message before that is none. */
+    CHECK(zmtp_read(fd, theirs, 2) && theirs[1] < sizeof theirs &&
+          zmtp_read(fd, theirs, theirs[1]));
+    CHECK(zmtp_send(fd, 0, hello.data, hello.size));
+    CHECK(next_from(port, &caller));
+    CHECK(!caller.has_uid && caller.key[0] == '\0' && strcmp(caller.address, "127.0.0.1") == 0);
+    (void)close(fd);
+    ps_socket_close(&port);
+    ps_context_destroy(&context);
+    return true;
+}
+
+static bool nothing_is_bound_without_it(psd_error_t *err)
+{
+    static const char *const endpoints[] = {"tcp://127.0.0.1:*"};
+    ps_context_t *context = NULL;
+    ps_socket_t *port = NULL;
+    ps_socket_args_t args = args_of(NULL);
+    void *taken = NULL;
+
+    CHECK_ERROR(ps_socket_bind(endpoints, 1, &args, &port, err), PSD_IO, "no ZAP thread", err);
+    CHECK_OK(ps_context_new(1, &context, err), err);
+    args = args_of(context);
+    CHECK_ERROR(ps_socket_bind(endpoints, 1, &args, &port, err), PSD_IO, "no ZAP thread", err);
+    taken = zmq_socket(ps_context_zmq(context), ZMQ_REP);
+    CHECK(zmq_bind(taken, ADDRESS) == 0);
+    CHECK_ERROR(ps_context_guard(context, err), PSD_IO, "cannot start: bind " ADDRESS, err);
+    CHECK_ERROR(ps_socket_bind(endpoints, 1, &args, &port, err), PSD_IO, "no ZAP thread", err);
+    CHECK(port == NULL);
+    (void)zmq_close(taken);
+    ps_context_destroy(&context);
+    return true;
+}
+
+/* Whatever of a handshake is under way. */
+static bool it_ends_with_connections_open(psd_error_t *err)
+{
+    static const char *const endpoints[] = {"tcp://127.0.0.1:*"};
+
+    for (int i = 0; i < 20; i++) {
+        ps_context_t *context = NULL;
+        ps_socket_t *port = NULL;
+        ps_socket_t *link = NULL;
+        ps_socket_args_t args;
+
+        CHECK_OK(ps_context_new(1, &context, err), err);
+        CHECK_OK(ps_context_guard(context, err), err);
+        args = args_of(context);
+        CHECK_OK(ps_socket_bind(endpoints, 1, &args, &port, err), err);
+        CHECK_OK(ps_socket_connect(ps_socket_endpoint(port, 0), &args, &link, err), err);
+        CHECK_OK(ps_socket_send_text(link, 0, hello, err), err);
+        ps_socket_close(&port);
+        ps_socket_close(&link);
+        ps_context_destroy(&context);
+    }
+    return true;
+}
+
+int main(void)
+{
+    psd_error_t *err = psd_error_new();
+    bool good = true;
+
+    RUN(callers_are_known(err));
+    RUN(nobody_names_himself(err));
+    RUN(nothing_is_bound_without_it(err));
+    RUN(it_ends_with_connections_open(err));
+    psd_error_destroy(&err);
+    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}
