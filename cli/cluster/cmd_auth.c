@@ -32,6 +32,13 @@ static const ps_column_t ANSWER[] = {
     {"VERB", "verb", PS_UNIT_NONE, false}, {"OBJECT", "object", PS_UNIT_NONE, false},
     {"NAME", "name", PS_UNIT_NONE, false}, {NULL, NULL, PS_UNIT_NONE, false}};
 
+static const ps_column_t CALLER[] = {{"PRINCIPAL", "principal", PS_UNIT_NONE, false},
+                                     {"STATE", "state", PS_UNIT_NONE, false},
+                                     {"UID", "uid", PS_UNIT_NONE, false},
+                                     {"KEY", "key", PS_UNIT_NONE, false},
+                                     {"ADDRESS", "address", PS_UNIT_NONE, false},
+                                     {NULL, NULL, PS_UNIT_NONE, false}};
+
 /* ---- keygen ---- */
 
 /* Makes the folders of the path that are missing, for this user alone. */
@@ -218,4 +225,22 @@ psd_status_t ps_cmd_auth_can(ps_cli_t *cli, psd_error_t *err)
                   json_is_true(ps_json_at(reply, "denied")) ? ": it is denied" : "");
     cli->exit_code = may ? 0 : NO_EXIT;
     return PSD_OK;
+}
+
+/* ---- whoami ---- */
+
+psd_status_t ps_cmd_auth_whoami(ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    psd_status_t rc = ps_cli_request(cli, "auth_whoami", NULL, NULL, &reply, err);
+
+    if (rc == PSD_OK) {
+        const char *state = ps_json_text(reply, "state");
+
+        ps_out_answer(&cli->out, reply, CALLER, "%s%s", ps_json_text(reply, "who"),
+                      strcmp(state, "unknown") == 0  ? ": no principal"
+                      : strcmp(state, "denied") == 0 ? ": denied"
+                                                     : "");
+    }
+    return rc;
 }

@@ -39,7 +39,7 @@ _pscli() {
     top) rest=$verb; verb="" ;;
     page) rest=$verb; verb="" ;;
     support-bundle) rest=$verb; verb="" ;;
-    auth) [ -z "$verb" ] && words=" keygen list allow deny can-i" ;;
+    auth) [ -z "$verb" ] && words=" keygen list allow deny can-i whoami" ;;
     bench) [ -z "$verb" ] && words=" push pull pushpull latency suite" ;;
     context) [ -z "$verb" ] && words=" list show set use drop" ;;
     env) rest=$verb; verb="" ;;
@@ -384,6 +384,8 @@ _pscli() {
         flags+=" --as"
         case $previous in
         esac
+        ;;
+    "auth whoami")
         ;;
     "bench push")
         flags+=" --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration --in-place"

@@ -32,7 +32,7 @@ _pscli() {
     top) verb="" ;;
     page) verb="" ;;
     support-bundle) verb="" ;;
-    auth) [[ -z $verb ]] && words_=( keygen list allow deny can-i) ;;
+    auth) [[ -z $verb ]] && words_=( keygen list allow deny can-i whoami) ;;
     bench) [[ -z $verb ]] && words_=( push pull pushpull latency suite) ;;
     context) [[ -z $verb ]] && words_=( list show set use drop) ;;
     env) verb="" ;;
@@ -120,6 +120,7 @@ _pscli() {
     'auth allow') flags+=( --role --tables --jobs --key --uid --add) ;;
     'auth deny') flags+=() ;;
     'auth can-i') flags+=( --as) ;;
+    'auth whoami') flags+=() ;;
     'bench push') flags+=( --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration --in-place) ;;
     'bench pull') flags+=( --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration) ;;
     'bench pushpull') flags+=( --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration) ;;

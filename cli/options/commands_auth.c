@@ -64,6 +64,11 @@ static const ps_opt_t CAN_OPTIONS[] = {{.name = "as",
                                         .help = "the principal that is asked about. Required"},
                                        {.name = NULL}};
 
+static const ps_example_t WHOAMI_EXAMPLES[] = {
+    {"pscli auth whoami", "\"alice (uid 1000)\", or \"127.0.0.1: no principal\""},
+    {"pscli auth whoami -o json", "for a script: principal, state, uid, key, address"},
+    {NULL, NULL}};
+
 const ps_cmd_t ps_cmds_auth[] = {
     {.noun = "auth",
      .verb = "keygen",
@@ -123,4 +128,13 @@ const ps_cmd_t ps_cmds_auth[] = {
      .examples = CAN_EXAMPLES,
      .options = CAN_OPTIONS,
      .run = ps_cmd_auth_can},
+    {.noun = "auth",
+     .verb = "whoami",
+     .arguments = "",
+     .summary = "show as whom psd knows you",
+     .details = "psd knows a user of its host over ipc by the uid, which the kernel proves. Over "
+                "tcp it knows the address alone. The principal is the one that has the uid. The "
+                "history of the cluster names the same: pscli cluster events.",
+     .examples = WHOAMI_EXAMPLES,
+     .run = ps_cmd_auth_whoami},
     {.noun = NULL}};

@@ -163,7 +163,7 @@ out_has 'the loss of rows of table w was acknowledged'
 expect 0 cluster events --kind loss_acked,queue --no-headers
 [ "$(wc -l <"$work/out")" -eq 2 ] || fail "not the two acknowledged losses: $(cat "$work/out")"
 expect 0 cluster events --kind loss_acked -n 1 --columns kind,text -o tsv --no-headers
-out_is "loss_acked	the loss of rows of table v was acknowledged"
+out_is "loss_acked	the loss of rows of table v was acknowledged, by 127.0.0.1"
 expect 0 cluster events --since 1h -o name
 [ "$(wc -l <"$work/out")" -gt 5 ] || fail "few events of the last hour"
 expect 0 cluster events --since 1ms --kind note -o name

@@ -345,7 +345,8 @@ static bool is_sign_of_life(const ps_control_request_t *request)
 /* A sign of life is served at once; all else may take a flush of the disk each,
  * and waits for its turn as text, which is smaller than what it says. Where too
  * much waits, it is dropped: clients ask again. */
-static void take_request(ps_control_t *self, uint64_t conn, ps_buffer_t *text)
+static void take_request(ps_control_t *self, uint64_t conn, const ps_asker_t *caller,
+                         ps_buffer_t *text)
 {
     const ps_control_request_t nobody = {.waits.conn = conn};
     const ps_bytes_t bytes = {.data = text->data, .size = text->size};
@@ -357,6 +358,7 @@ static void take_request(ps_control_t *self, uint64_t conn, ps_buffer_t *text)
         return;
     }
     request->waits.conn = conn;
+    request->caller = *caller;
     if (may_be_sign_of_life(bytes)) {
         rc = ps_doc_parse(bytes, &request->doc, self->err);
     }
@@ -397,9 +399,10 @@ static ps_control_request_t *next_request(ps_control_t *self)
 static bool read_one(ps_control_t *self)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+    ps_asker_t caller;
     uint64_t conn = 0;
     bool got = false;
-    psd_status_t rc = ps_socket_receive_text(self->is.port, &got, &conn, &text, self->err);
+    psd_status_t rc = ps_socket_receive_from(self->is.port, &got, &conn, &caller, &text, self->err);
     ps_bytes_t bytes = {.data = text.data, .size = text.size};
 
     if (rc != PSD_OK) {
@@ -416,7 +419,7 @@ static bool read_one(ps_control_t *self)
         ps_control_take_node(self, conn, bytes);
         ps_control_go_on(self);
     } else {
-        take_request(self, conn, &text);
+        take_request(self, conn, &caller, &text);
     }
     return true;
 }

@@ -273,3 +273,27 @@ psd_status_t ps_control_auth_can(ps_control_t *self, ps_control_request_t *reque
                ? PSD_OK
                : ps_control_no_memory(err);
 }
+
+/* {"principal":… or null,"state":…,"uid":… or null,"key":… or null,"address":…} of who asks. */
+psd_status_t ps_control_auth_whoami(ps_control_t *self, ps_control_request_t *request,
+                                    psd_error_t *err)
+{
+    const ps_asker_t *caller = &request->caller;
+    const ps_principal_t *principal = ps_control_principal(self, caller);
+    ps_doc_t *reply = request->reply;
+    char who[PS_CONTROL_WHO_SIZE];
+    bool ok = (principal == NULL ? ps_doc_set_null(reply, "principal")
+                                 : ps_doc_set_text(reply, "principal", principal->name)) &&
+              ps_doc_set_text(reply, "state",
+                              principal == NULL   ? "unknown"
+                              : principal->denied ? "denied"
+                                                  : "allowed") &&
+              (caller->has_uid ? ps_doc_set_u64(reply, "uid", caller->uid)
+                               : ps_doc_set_null(reply, "uid")) &&
+              (caller->key[0] == '\0' ? ps_doc_set_null(reply, "key")
+                                      : ps_doc_set_text(reply, "key", caller->key)) &&
+              ps_doc_set_text(reply, "address", caller->address) &&
+              ps_doc_set_text(reply, "who", ps_control_print_who(self, caller, who));
+
+    return ok ? PSD_OK : ps_control_no_memory(err);
+}

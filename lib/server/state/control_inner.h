@@ -141,6 +141,7 @@ struct ps_control {
  * waits.kind set adds it to the waiters. */
 typedef struct ps_request_doc {
     ps_waiter_t waits;          /* who asks, and what it waits for; the first member */
+    ps_asker_t caller;          /* … as far as its connection proves it */
     ps_doc_t *doc;              /* owned; as it came */
     ps_buffer_t text;           /* owned; as it came, while it waits for its turn */
     const ps_control_row_t *op; /* NULL: unknown */
@@ -234,6 +235,7 @@ ps_control_op_t ps_control_auth_list;
 ps_control_op_t ps_control_auth_allow;
 ps_control_op_t ps_control_auth_deny;
 ps_control_op_t ps_control_auth_can;
+ps_control_op_t ps_control_auth_whoami;
 
 /* control_registry.c */
 ps_control_op_t ps_control_registry_list;
@@ -455,6 +457,13 @@ bool ps_control_flush(ps_control_t *self);
 PSD_MUST_CHECK psd_status_t ps_control_check_flushed(ps_control_t *self, psd_error_t *err);
 /* That, and sends all that nodes are to be told or asked. */
 void ps_control_send_due(ps_control_t *self);
+/* control_who.c */
+/* The principal that a caller is: by its key, or on this host by its uid. NULL: none. */
+const ps_principal_t *ps_control_principal(const ps_control_t *self, const ps_asker_t *caller);
+#define PS_CONTROL_WHO_SIZE 192
+/* "alice (uid 1000)", "uid 1000", "127.0.0.1". Returns ret. */
+const char *ps_control_print_who(const ps_control_t *self, const ps_asker_t *caller,
+                                 char ret[PS_CONTROL_WHO_SIZE]);
 /* control_answer.c */
 /* A document with v, id and status; NULL: no memory. */
 PSD_MUST_CHECK ps_doc_t *ps_control_new_reply(uint64_t id, psd_status_t status);

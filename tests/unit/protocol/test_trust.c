@@ -97,6 +97,7 @@ static const expected_t of_ops[] = {
     {"auth_allow", "A"},
     {"auth_deny", "A"},
     {"auth_can", "A"},
+    {"auth_whoami", "rRxjJoOnmA"},
     {"node_join", "n"},
     {"node_announce", "n"},
     {"node_beat", "n"},
