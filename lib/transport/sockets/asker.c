@@ -13,6 +13,7 @@
 bool ps_asker_read(const char *user, const char *address, ps_asker_t *ret_caller)
 {
     ps_asker_t caller = {.has_uid = false};
+    bool is_here = false;
     uint64_t uid = 0;
     size_t length = user == NULL ? 0 : strlen(user);
 
@@ -21,15 +22,16 @@ bool ps_asker_read(const char *user, const char *address, ps_asker_t *ret_caller
     }
     if (strncmp(user, PS_ZAP_UID, strlen(PS_ZAP_UID)) == 0 &&
         ps_text_u64(user + strlen(PS_ZAP_UID), &uid) && uid <= UINT32_MAX) {
-        caller.has_uid = true;
-        caller.uid = (uint32_t)uid;
+        is_here = true;
+        caller.has_uid = uid != PS_UID_OVERFLOW;
+        caller.uid = caller.has_uid ? (uint32_t)uid : 0;
     } else if (strncmp(user, PS_ZAP_KEY, strlen(PS_ZAP_KEY)) == 0 &&
                length == strlen(PS_ZAP_KEY) + PS_KEY_SIZE) {
         memcpy(caller.key, user + strlen(PS_ZAP_KEY), sizeof caller.key);
     } else if (length > 0) {
         return false;
     }
-    if (!caller.has_uid && address != NULL) {
+    if (!is_here && address != NULL) {
         (void)snprintf(caller.address, sizeof caller.address, "%s", address);
     }
     *ret_caller = caller;

@@ -17,6 +17,7 @@
 #include "transport/keys/key_file.h"
 
 #define PS_ASKER_ADDRESS_SIZE 64
+#define PS_UID_OVERFLOW 65534 /* shown for users of other user namespaces: nobody known */
 #define PS_ASKER_TEXT_SIZE 96 /* of ps_asker_print */
 
 typedef struct ps_asker {

@@ -97,6 +97,11 @@ void ps_context_watch_guard(ps_context_t *self, ps_turns_t *turns)
     }
 }
 
+void ps_context_end_guard(ps_context_t *self)
+{
+    ps_zap_stop(&self->zap);
+}
+
 bool ps_context_is_guarded(const ps_context_t *self)
 {
     return self->zap != NULL;
@@ -135,7 +140,7 @@ void ps_context_destroy(ps_context_t **self_p)
         return;
     }
     assert(atomic_load(&self->n_open) == 0);
-    ps_zap_stop(&self->zap);
+    ps_context_end_guard(self);
     do {
         rc = zmq_ctx_term(self->zmq);
     } while (rc != 0 && zmq_errno() == EINTR);

@@ -112,7 +112,9 @@ static inline const ps_carrier_t *ps_socket_carrier(const ps_socket_t *self, uin
     return slot < PS_CARRIER_SLOTS ? self->carriers[slot] : NULL;
 }
 
-/* It has the thread of ps_context_guard. */
+/* Ends the thread of ps_context_guard: ports that know their callers let nobody in from now on. */
+void ps_context_end_guard(ps_context_t *self);
+/* It has that thread. */
 bool ps_context_is_guarded(const ps_context_t *self);
 /* True in a child that was forked since it was made. */
 bool ps_context_is_forked(const ps_context_t *self);

@@ -3,6 +3,7 @@
 #include "transport/sockets/zap.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,15 +12,17 @@
 #include <zmq.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "transport/keys/key_file.h"
 #include "transport/threads/thread.h"
 
 #define NAME "zap"
 #define ADDRESS "inproc://zeromq.zap.01"
-#define FRAMES_MAX 8       /* of a question that we read */
-#define FRAME_SIZE 256     /* bytes of one of them */
-#define KEY_BYTES 32       /* of a public key, in bytes */
-#define LOCAL "localhost:" /* the address of a peer over ipc: localhost:UID:GID:PID */
+#define FRAMES_MAX 8      /* of a question that we read */
+#define FRAME_SIZE 256    /* bytes of one of them */
+#define KEY_BYTES 32      /* of a public key, in bytes */
+#define LOCAL "localhost" /* the address of a peer over ipc: localhost:UID:GID:PID */
+#define PAUSE_MS 1000     /* after an error that may last */
 
 enum { VERSION, REQUEST, DOMAIN, PEER, ROUTING_ID, MECHANISM, CREDENTIALS };
 
@@ -39,7 +42,7 @@ typedef struct question {
 
 /* ---- what it is asked ---- */
 
-/* false: the context ends. */
+/* false: with ZeroMQ's error. */
 static bool read_question(void *socket, question_t *question)
 {
     int more = 1;
@@ -48,8 +51,11 @@ static bool read_question(void *socket, question_t *question)
     while (more != 0) {
         size_t at = question->n < FRAMES_MAX ? question->n : FRAMES_MAX - 1;
         size_t size = sizeof more;
-        int got = zmq_recv(socket, question->frames[at], FRAME_SIZE - 1, 0);
+        int got = 0;
 
+        do {
+            got = zmq_recv(socket, question->frames[at], FRAME_SIZE - 1, 0);
+        } while (got < 0 && zmq_errno() == EINTR);
         if (got < 0) {
             return false;
         }
@@ -73,7 +79,7 @@ static bool settle_user(const question_t *question, char ret_user[FRAME_SIZE])
     const char *peer = question->frames[PEER];
 
     ret_user[0] = '\0';
-    if (question->n <= MECHANISM || !is(question, VERSION, "1.0") ||
+    if (question->n <= MECHANISM || question->sizes[PEER] == 0 || !is(question, VERSION, "1.0") ||
         !is(question, DOMAIN, PS_ZAP_DOMAIN)) {
         return false;
     }
@@ -92,11 +98,13 @@ static bool settle_user(const question_t *question, char ret_user[FRAME_SIZE])
         return false;
     }
     if (strncmp(peer, LOCAL, strlen(LOCAL)) == 0) {
-        const char *uid = peer + strlen(LOCAL);
-        size_t length = strcspn(uid, ":");
+        const char *uid = peer + strlen(LOCAL) + 1;
+        size_t length = peer[strlen(LOCAL)] == ':' ? strcspn(uid, ":") : 0;
 
+        if (length == 0 || uid[length] != ':') {
+            return false; /* the kernel did not say who it is */
+        }
         (void)snprintf(ret_user, FRAME_SIZE, PS_ZAP_UID "%.*s", (int)length, uid);
-        return length > 0 && uid[length] == ':';
     }
     return true;
 }
@@ -105,7 +113,12 @@ static bool settle_user(const question_t *question, char ret_user[FRAME_SIZE])
 
 static bool send_frame(void *socket, const void *bytes, size_t size, bool more)
 {
-    return zmq_send(socket, bytes, size, more ? ZMQ_SNDMORE : 0) >= 0;
+    int sent = 0;
+
+    do {
+        sent = zmq_send(socket, bytes, size, more ? ZMQ_SNDMORE : 0);
+    } while (sent < 0 && zmq_errno() == EINTR);
+    return sent >= 0;
 }
 
 static bool answer(void *socket, const question_t *question)
@@ -121,7 +134,7 @@ static bool answer(void *socket, const question_t *question)
            send_frame(socket, user, strlen(user), true) && send_frame(socket, "", 0, false);
 }
 
-/* false: the thread ends. */
+/* One wait, and what it brought. false: with ZeroMQ's error. */
 static bool turn_once(ps_zap_t *self, ps_turn_t **turn_p)
 {
     zmq_pollitem_t items[] = {{.socket = self->socket, .events = ZMQ_POLLIN},
@@ -138,13 +151,25 @@ static bool turn_once(ps_zap_t *self, ps_turn_t **turn_p)
         return zmq_errno() == EINTR;
     }
     ps_turn_works(*turn_p);
-    if (items[1].revents != 0 && read(self->wake, &n_wakes, sizeof n_wakes) > 0 &&
-        atomic_load(&self->stops)) {
-        return false;
+    if (items[1].revents != 0) {
+        ssize_t n = read(self->wake, &n_wakes, sizeof n_wakes);
+
+        (void)n; /* what has changed is looked at in any case */
     }
-    /* Where neither works the context ends: no port lets anybody in any more. */
     return items[0].revents == 0 ||
            (read_question(self->socket, &question) && answer(self->socket, &question));
+}
+
+/* Nobody new gets in while this thread cannot work, so it goes on for as long as there is a
+ * context. */
+static void go_on(ps_zap_t *self)
+{
+    struct pollfd item = {.fd = self->wake, .events = POLLIN};
+
+    ps_log(PS_LOG_ERROR, "zap_failed", "error=\"%s\" hint=\"nobody new gets in meanwhile\"",
+           zmq_strerror(zmq_errno()));
+    (void)zmq_send(self->socket, "", 0, 0); /* ends an answer that was begun, which is none */
+    (void)poll(&item, 1, PAUSE_MS);
 }
 
 static void *run(void *argument)
@@ -152,7 +177,14 @@ static void *run(void *argument)
     ps_zap_t *self = argument;
     ps_turn_t *turn = ps_turns_enter(NULL, NAME);
 
-    while (turn_once(self, &turn)) {
+    while (!atomic_load(&self->stops)) {
+        if (turn_once(self, &turn)) {
+            continue;
+        }
+        if (zmq_errno() == ETERM) {
+            break; /* the context ends: its ports let nobody in any more */
+        }
+        go_on(self);
     }
     ps_turn_leave(&turn);
     return NULL;

@@ -9,6 +9,7 @@
 #include "support/check.h"
 #include "support/zmtp.h"
 #include "transport/sockets/socket.h"
+#include "transport/sockets/socket_inner.h"
 
 #define PATIENCE_MS 60000
 #define ADDRESS "inproc://zeromq.zap.01"
@@ -91,12 +92,32 @@ static bool callers_are_known(psd_error_t *err)
     return true;
 }
 
+/* A peer that names itself in its greeting, up to its READY. -1: it does not get that far. */
+static int greet(const char *endpoint)
+{
+    static const uint8_t ready[] = "\4\55\5READY\13Socket-Type\0\0\0\6DEALER\7User-Id\0\0\0\5uid:0";
+    uint8_t greeting[ZMTP_GREETING_SIZE] = {0xFF};
+    uint8_t theirs[ZMTP_GREETING_SIZE];
+    int fd = zmtp_dial(endpoint, 0);
+
+    greeting[9] = 0x7F;
+    greeting[10] = 3;
+    memcpy(greeting + 12, "NULL", 4);
+    if (fd >= 0 && sizeof ready - 1 == 2 + 6 + 12 + 4 + 6 + 8 + 4 + 5 &&
+        ready[1] + 2 == sizeof ready - 1 && zmtp_write(fd, greeting, sizeof greeting) &&
+        zmtp_read(fd, theirs, sizeof theirs) && zmtp_write(fd, ready, sizeof ready - 1)) {
+        return fd;
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return -1;
+}
+
 /* What a peer says of itself in its greeting counts for nothing. */
 static bool nobody_names_himself(psd_error_t *err)
 {
-    static const uint8_t ready[] = "\4\55\5READY\13Socket-Type\0\0\0\6DEALER\7User-Id\0\0\0\5uid:0";
     static const char *const endpoints[] = {"tcp://127.0.0.1:*"};
-    uint8_t greeting[ZMTP_GREETING_SIZE] = {0xFF};
     uint8_t theirs[ZMTP_GREETING_SIZE];
     ps_context_t *context = NULL;
     ps_socket_t *port = NULL;
@@ -108,15 +129,8 @@ static bool nobody_names_himself(psd_error_t *err)
     CHECK_OK(ps_context_guard(context, err), err);
     args = args_of(context);
     CHECK_OK(ps_socket_bind(endpoints, 1, &args, &port, err), err);
-    fd = zmtp_dial(ps_socket_endpoint(port, 0), 0);
+    fd = greet(ps_socket_endpoint(port, 0));
     CHECK(fd >= 0);
-    greeting[9] = 0x7F;
-    greeting[10] = 3;
-    memcpy(greeting + 12, "NULL", 4);
-    CHECK(zmtp_write(fd, greeting, sizeof greeting) && zmtp_read(fd, theirs, sizeof theirs));
-    CHECK(sizeof ready - 1 == 2 + 6 + 12 + 4 + 6 + 8 + 4 + 5);
-    CHECK(ready[1] + 2 == sizeof ready - 1);
-    CHECK(zmtp_write(fd, ready, sizeof ready - 1));
     /* Its READY comes when the thread has answered; a message before that is none. */
     CHECK(zmtp_read(fd, theirs, 2) && theirs[1] < sizeof theirs &&
           zmtp_read(fd, theirs, theirs[1]));
@@ -126,6 +140,47 @@ static bool nobody_names_himself(psd_error_t *err)
     (void)close(fd);
     ps_socket_close(&port);
     ps_context_destroy(&context);
+    return true;
+}
+
+/* A port that is bound already: the peer gets no READY, and is cut off. */
+static bool nobody_gets_in_without_it(psd_error_t *err)
+{
+    static const char *const endpoints[] = {"tcp://127.0.0.1:*"};
+    ps_context_t *context = NULL;
+    ps_socket_t *port = NULL;
+    ps_socket_args_t args;
+    char first = 0;
+    int fd = -1;
+
+    CHECK_OK(ps_context_new(1, &context, err), err);
+    CHECK_OK(ps_context_guard(context, err), err);
+    args = args_of(context);
+    CHECK_OK(ps_socket_bind(endpoints, 1, &args, &port, err), err);
+    ps_context_end_guard(context);
+    fd = greet(ps_socket_endpoint(port, 0));
+    CHECK(fd >= 0);
+    CHECK(!zmtp_read(fd, &first, 1));
+    (void)close(fd);
+    ps_socket_close(&port);
+    ps_context_destroy(&context);
+    return true;
+}
+
+/* What ZeroMQ hands on, as a caller. */
+static bool words_are_read(void)
+{
+    ps_asker_t caller;
+    char text[PS_ASKER_TEXT_SIZE];
+
+    CHECK(!ps_asker_read(NULL, "127.0.0.1", &caller));
+    CHECK(!ps_asker_read("root", "127.0.0.1", &caller));
+    CHECK(ps_asker_read("uid:1000", "localhost:1000:1000:7", &caller));
+    CHECK(caller.has_uid && caller.uid == 1000 && caller.address[0] == '\0');
+    /* Each user of another user namespace has this one. */
+    CHECK(ps_asker_read("uid:65534", "localhost:65534:65534:7", &caller));
+    CHECK(!caller.has_uid && caller.uid == 0 && caller.address[0] == '\0');
+    CHECK(strcmp(ps_asker_print(&caller, text), "an unknown peer") == 0);
     return true;
 }
 
@@ -181,7 +236,9 @@ int main(void)
     bool good = true;
 
     RUN(callers_are_known(err));
+    RUN(words_are_read());
     RUN(nobody_names_himself(err));
+    RUN(nobody_gets_in_without_it(err));
     RUN(nothing_is_bound_without_it(err));
     RUN(it_ends_with_connections_open(err));
     psd_error_destroy(&err);
