@@ -132,9 +132,10 @@ const ps_cmd_t ps_cmds_auth[] = {
      .verb = "whoami",
      .arguments = "",
      .summary = "show as whom psd knows you",
-     .details = "psd knows a user of its host over ipc by the uid, which the kernel proves. Over "
-                "tcp it knows the address alone. The principal is the one that has the uid. The "
-                "history of the cluster names the same: pscli cluster events.",
+     .details = "psd knows a user of its host over ipc by the uid, which the kernel proves, if it "
+                "leads the registry. Over tcp it knows the address alone; another psd sends pscli "
+                "to the leader by tcp. The principal is the one that has the uid. The history of "
+                "the cluster names the same: pscli cluster events.",
      .examples = WHOAMI_EXAMPLES,
      .run = ps_cmd_auth_whoami},
     {.noun = NULL}};

@@ -34,15 +34,22 @@ out_has "table +.*t1.*, by alice \\(uid $me\\)\$"
 out_has "drop +.*t0.*, by alice \\(uid $me\\)\$"
 out_has 'principal alice is denied, by 127.0.0.1$'
 
-# Another user of this host.
+# Another user of this host. 65534 stands for all that the kernel cannot name.
+expect 2 auth allow nobody --role reader --uid 65534
 if [ "$me" -eq 0 ]; then
-    who=$(setpriv --reuid=65534 --regid=0 --clear-groups \
-        "$PSCLI_PROGRAM" --endpoint "$ipc" auth whoami 2>"$work/err")
-    [ "$who" = 'uid 65534: no principal' ] || fail "another user: $who"
-    expect 0 auth allow guest --role reader --uid 65534
-    who=$(setpriv --reuid=65534 --regid=0 --clear-groups \
-        "$PSCLI_PROGRAM" --endpoint "$ipc" auth whoami 2>"$work/err")
-    [ "$who" = 'guest (uid 65534)' ] || fail "another user with a principal: $who"
+    as_user() {
+        setpriv --reuid="$1" --regid=0 --clear-groups \
+            "$PSCLI_PROGRAM" --endpoint "$ipc" auth whoami 2>"$work/err"
+    }
+    who=$(as_user 12345)
+    [ "$who" = 'uid 12345: no principal' ] || fail "another user: $who"
+    expect 0 auth allow guest --role reader --uid 12345
+    who=$(as_user 12345)
+    [ "$who" = 'guest (uid 12345)' ] || fail "another user with a principal: $who"
+    who=$(as_user 65534)
+    [ "$who" = 'an unknown peer: no principal' ] || fail "a user that has no uid here: $who"
+else
+    echo "skip: not root, so no other user asks"
 fi
 end_nodes
 

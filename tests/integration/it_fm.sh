@@ -143,7 +143,7 @@ n_checked=$((n_checked + 1))
 [ "$rc" -ne 0 ] || fail 'scores that cannot be written were written'
 err_has 'write /dev/full: No space'
 expect 0 cluster events
-out_has 'worker 0 of job broken failed: write /dev/full'
+out_has 'worker 0 of job broken failed: "write /dev/full'
 
 # It goes on with tables that are there, and only with the same settings.
 learn 1 one --epochs 1

@@ -175,6 +175,12 @@ static psd_status_t read_principal(const ps_control_t *self, const ps_doc_t *doc
     if (rc != PSD_OK) {
         return rc;
     }
+    if (uid == PS_UID_OVERFLOW) {
+        return psd_error_set(err, PSD_INVALID,
+                             "uid is %d, by which the kernel shows all users that it cannot name; "
+                             "allowed: one that stands for one user",
+                             PS_UID_OVERFLOW);
+    }
     if (ps_doc_has(doc, "key") && next->key[0] == '\0') {
         return psd_error_set(err, PSD_INVALID,
                              "key is \"\"; allowed: the 40 characters of a public key");

@@ -7,6 +7,7 @@
 
 #include "server/quorum/replica.h"
 #include "server/nodes/job_view.h"
+#include "server/state/history_text.h"
 
 /* ---- join ---- */
 
@@ -416,6 +417,7 @@ static psd_status_t fail_worker(ps_control_t *self, const ps_control_request_t *
     ps_watch_t *watch = ps_watches_get(&self->watches, id);
     ps_watched_t *watched =
         watch == NULL || worker == NULL ? NULL : ps_watch_worker(watch, rank, worker->joins);
+    int size = 0;
     psd_status_t rc = gives_up ? ps_registry_plan_give_up(self->is.registry, id, rank, ps_unix_ms(),
                                                           &command, err)
                                : ps_registry_plan_end(self->is.registry, id, rank, PS_WORKER_LOST,
@@ -424,8 +426,9 @@ static psd_status_t fail_worker(ps_control_t *self, const ps_control_request_t *
     if (rc != PSD_OK || command.kind == 0) {
         return rc;
     }
-    (void)snprintf(command.text, sizeof command.text, "worker %" PRIu32 " of job %s failed: %s",
-                   rank, job->name, reason);
+    size = snprintf(command.text, sizeof command.text,
+                    "worker %" PRIu32 " of job %s failed: ", rank, job->name);
+    (void)ps_history_quote(reason, command.text + size, sizeof command.text - (size_t)size);
     if (watched != NULL) {
         watched->lost_ms = ps_now_ms();
         (void)snprintf(watched->reason, sizeof watched->reason, "%s", reason);

@@ -142,8 +142,11 @@ static psd_status_t note_wish(ps_control_t *self, const ps_control_request_t *re
         psd_error_clear(err);
         return PSD_OK;
     }
-    return rc == PSD_OK && command.kind != 0 ? ps_control_commit(self, &command, PS_LOG_INFO, err)
-                                             : rc;
+    if (rc != PSD_OK || command.kind == 0) {
+        return rc;
+    }
+    ps_control_sign(self, request, &command);
+    return ps_control_commit(self, &command, PS_LOG_INFO, err);
 }
 
 static bool has_role(const ps_care_member_t *member, const wish_t *wish)

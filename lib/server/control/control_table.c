@@ -133,8 +133,8 @@ static psd_status_t finish_create(ps_control_t *self, const char *name,
 
 /* The job has opened the table: all its workers mark their clocks there from
  * now on. */
-static psd_status_t open_for_job(ps_control_t *self, const ps_doc_t *doc, uint32_t table,
-                                 psd_error_t *err)
+static psd_status_t open_for_job(ps_control_t *self, const ps_control_request_t *request,
+                                 uint32_t table, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     const ps_job_t *job = NULL;
@@ -142,13 +142,14 @@ static psd_status_t open_for_job(ps_control_t *self, const ps_doc_t *doc, uint32
     psd_status_t rc = PSD_OK;
 
     ps_control_end_jobs(self); /* workers that do not know of a loss yet */
-    rc = ps_control_find_job(self, doc, &job, err);
+    rc = ps_control_find_job(self, request->doc, &job, err);
     if (rc != PSD_OK) {
         return rc;
     }
     id = job->id;
     rc = ps_registry_plan_job_table(self->is.registry, id, table, ps_unix_ms(), &command, err);
     if (rc == PSD_OK) {
+        ps_control_sign(self, request, &command);
         rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
     }
     if (rc != PSD_OK || command.kind == 0) {
@@ -199,7 +200,7 @@ static psd_status_t begin_again(ps_control_t *self, ps_control_request_t *reques
     psd_status_t rc = PSD_OK;
 
     if (ps_doc_has(request->doc, "job") && ps_registry_table_by_id(self->is.registry, id) != NULL) {
-        rc = open_for_job(self, request->doc, id, err);
+        rc = open_for_job(self, request, id, err);
     }
     request->made = rc == PSD_OK ? id : 0;
     return rc == PSD_OK ? ps_control_ask(request, PS_CALL_INSPECT, 0) : rc;
@@ -232,7 +233,7 @@ static psd_status_t begin_create(ps_control_t *self, ps_control_request_t *reque
         id = ps_registry_table(self->is.registry, spec->name)->id;
     }
     if (rc == PSD_OK && for_job) {
-        rc = open_for_job(self, request->doc, id, err);
+        rc = open_for_job(self, request, id, err);
     }
     request->made = rc == PSD_OK ? id : 0;
     return rc == PSD_OK ? ps_control_ask(request, PS_CALL_INSPECT, 0) : rc;
@@ -421,7 +422,7 @@ psd_status_t ps_control_table_open(ps_control_t *self, ps_control_request_t *req
         rc = ps_control_check_updater(self, &table->spec, err);
     }
     if (rc == PSD_OK && ps_doc_has(request->doc, "job")) {
-        rc = open_for_job(self, request->doc, id, err);
+        rc = open_for_job(self, request, id, err);
     }
     return rc == PSD_OK ? ps_control_ask(request, PS_CALL_INSPECT, 0) : rc;
 }

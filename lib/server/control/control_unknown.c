@@ -159,6 +159,7 @@ static psd_status_t accept_one(ps_control_t *self, const ps_control_request_t *r
     if (wish->name != NULL) {
         rc = ps_control_commit_for(self, request, &command, 0, PS_LOG_WARN, err);
     } else {
+        ps_control_sign(self, request, &command);
         rc = ps_control_commit(self, &command, PS_LOG_WARN, err);
     }
     if (rc == PSD_OK) {

@@ -52,7 +52,11 @@ psd_status_t ps_control_work_open(ps_control_t *self, ps_control_request_t *requ
         rc = ps_registry_plan_queue(self->is.registry, job->id, queue, (uint32_t)n_slices, n_epochs,
                                     ps_unix_ms(), &command, err);
     }
-    return rc == PSD_OK ? ps_control_commit(self, &command, PS_LOG_INFO, err) : rc;
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_control_sign(self, request, &command);
+    return ps_control_commit(self, &command, PS_LOG_INFO, err);
 }
 
 /* The worker that asks, and its queue. */

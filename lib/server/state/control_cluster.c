@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "server/nodes/job_view.h"
+#include "server/state/history_text.h"
 
 #define EVENTS_DEFAULT 1000
 #define EVENTS_MAX 10000
@@ -183,6 +184,7 @@ psd_status_t ps_control_cluster_events(ps_control_t *self, ps_control_request_t 
     for (size_t i = 0; i < n; i++) {
         ps_doc_t *doc = array == NULL ? NULL : ps_doc_append_object(array);
 
+        ps_history_mend(rows[i].text);
         if (doc == NULL || !ps_doc_set_u64(doc, "id", rows[i].id) ||
             !ps_doc_set_u64(doc, "unix_ms", rows[i].unix_ms) ||
             !ps_doc_set_u64(doc, "epoch", rows[i].epoch) ||

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the control part changes the registry. What is stored in one turn is flushed, or
  * agreed on by the members, once, and nothing that may say it leaves before. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "server/metrics/meter.h"
 #include "server/quorum/replica.h"
 #include "server/state/control_inner.h"
+#include "server/state/history_text.h"
 
 /* What was committed is proposed by the next flush, which is what takes the time. */
 static bool waits_for_members(const ps_control_t *self)
@@ -36,23 +33,13 @@ psd_status_t ps_control_commit(ps_control_t *self, const ps_command_t *command,
     return rc;
 }
 
-/* The text of the command goes into the history: ", by WHO" ends it. */
-static void sign(const ps_control_t *self, const ps_control_request_t *request,
-                 ps_command_t *command)
+void ps_control_sign(const ps_control_t *self, const ps_control_request_t *request,
+                     ps_command_t *command)
 {
     char who[PS_CONTROL_WHO_SIZE];
-    char by[PS_CONTROL_WHO_SIZE + 8];
-    size_t length = strlen(command->text);
-    int size =
-        snprintf(by, sizeof by, ", by %s", ps_control_print_who(self, &request->caller, who));
 
-    if (length == 0 || size <= 0) {
-        return;
-    }
-    if (length + (size_t)size >= sizeof command->text) { /* who did it is not what is cut off */
-        length = sizeof command->text - 1 - (size_t)size;
-    }
-    memcpy(command->text + length, by, (size_t)size + 1);
+    ps_history_sign(command->text, sizeof command->text,
+                    ps_control_print_who(self, &request->caller, who));
 }
 
 psd_status_t ps_control_commit_for(ps_control_t *self, const ps_control_request_t *request,
@@ -64,7 +51,7 @@ psd_status_t ps_control_commit_for(ps_control_t *self, const ps_control_request_
         command->request = request->waits.id;
         command->detail = detail;
     }
-    sign(self, request, command);
+    ps_control_sign(self, request, command);
     return ps_control_commit(self, command, level, err);
 }
 

@@ -457,6 +457,10 @@ bool ps_control_flush(ps_control_t *self);
 PSD_MUST_CHECK psd_status_t ps_control_check_flushed(ps_control_t *self, psd_error_t *err);
 /* That, and sends all that nodes are to be told or asked. */
 void ps_control_send_due(ps_control_t *self);
+/* Ends the command's text, which goes into the history, with who asked for it. Commands that
+ * are committed with ps_control_commit_for are signed there. */
+void ps_control_sign(const ps_control_t *self, const ps_control_request_t *request,
+                     ps_command_t *command);
 /* control_who.c */
 /* The principal that a caller is: by its key, or on this host by its uid. NULL: none. */
 const ps_principal_t *ps_control_principal(const ps_control_t *self, const ps_asker_t *caller);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "server/quorum/replica.h"
+#include "server/state/history_text.h"
 
 #define STILL_MS 60000   /* how long a refusal counts as a problem, and how often it is noted */
 #define PATIENCE_MS 2000 /* by then the registry has forgotten an earlier life of a node */
@@ -70,8 +71,10 @@ void ps_control_note_damage(ps_control_t *self, const char *name, const char *da
     char text[256];
 
     if (damage[0] != '\0') {
-        (void)snprintf(text, sizeof text, "node %.*s found damaged files: %s", PS_NAME_MAX, name,
-                       damage);
+        int size =
+            snprintf(text, sizeof text, "node %.*s found damaged files: ", PS_NAME_MAX, name);
+
+        (void)ps_history_quote(damage, text + size, sizeof text - (size_t)size);
         note(self, PS_LOG_WARN, text);
     }
 }
