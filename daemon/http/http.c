@@ -202,11 +202,13 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, cons
     ps_http_asker_t *asker = atomic_load(&self->asker);
     PSD_AUTO(ps_http_answer_done) ps_http_answer_t answer = {0};
     const ps_http_view_t view = {.metrics = self->is.metrics,
+                                 .host = self->is.host,
                                  .token = asker == NULL ? NULL : self->token,
                                  .token_for_all = self->is.token_for_all};
     const ps_http_request_t request = {
         .method = method,
         .path = path,
+        .host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST),
         .authorization =
             MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION),
         .last = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "last")};

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "daemon/http/http_api.h"
+#include "daemon/http/http_host.h"
 #include "daemon/http/http_token.h"
 #include "daemon/page/page.h"
 #include "server/metrics/family.h"
@@ -15,6 +16,7 @@
 #define OK 200
 #define BAD 400
 #define NO_TOKEN 401
+#define NO_HOST 403
 #define NOT_FOUND 404
 #define NO_METHOD 405
 #define FAILED 500
@@ -108,6 +110,10 @@ static bool is_api(const char *path)
 static bool is_let_in(const ps_http_view_t *view, const ps_http_request_t *request,
                       ps_http_answer_t *answer, bool *done)
 {
+    if (!view->token_for_all && !ps_http_host_fits(request->host, view->host)) {
+        *done = say(answer, NO_HOST, "Host is a name that psd does not have; use an address");
+        return false;
+    }
     if (!is_api(request->path) && !view->token_for_all) {
         return true;
     }

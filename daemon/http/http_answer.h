@@ -13,13 +13,15 @@
 typedef struct ps_http_request {
     const char *method;
     const char *path;          /* without a query */
-    const char *authorization; /* the header of that name; NULL: none */
+    const char *host;          /* the header of that name; NULL: none */
+    const char *authorization; /* so, too */
     const char *last;          /* the argument of that name; NULL: none */
 } ps_http_request_t;
 
 /* What the port knows and allows. All borrowed. */
 typedef struct ps_http_view {
     ps_metrics_t *metrics;
+    const char *host;   /* of http.listen */
     const char *token;  /* NULL: there is none yet, and what wants it gets 503 */
     bool token_for_all; /* every path wants it; else /api/v1 alone */
 } ps_http_view_t;

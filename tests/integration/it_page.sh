@@ -11,8 +11,8 @@ http=$(sed 's/.*"http":"http:\/\/\([^"]*\)".*/\1/' "$work/data/endpoints.json")
 # get PATH [HEADER [METHOD]]: the head and the body of the answer.
 get() {
     exec 3<>"/dev/tcp/${http%:*}/${http##*:}"
-    printf '%s %s HTTP/1.1\r\nHost: psd\r\nConnection: close\r\n%s\r\n' "${3:-GET}" "$1" \
-        "${2:+$2$'\r\n'}" >&3
+    printf '%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n%s\r\n' "${3:-GET}" "$1" \
+        "${host:-$http}" "${2:+$2$'\r\n'}" >&3
     cat <&3 >"$work/answer"
     exec 3<&-
     sed '/^\r$/,$d' "$work/answer" | tr -d '\r' >"$work/head"
@@ -53,6 +53,11 @@ size=$((size + $(wc -c <"$work/body")))
 # Of uPlot, addresses stand in comments only.
 ! grep -E 'https?:' "$work/body" | grep -v '^[[:space:]]*\(//\|\*\)' | grep -v '[[:space:]]//' ||
     fail "the script names a host"
+# Not by a name that another site gave this address.
+for path in / /psd.js /metrics /healthz /readyz /api/v1/tables; do
+    host=psd.example:${http##*:} status 403 $path
+done
+host=localhost status 200 /metrics
 status 405 / "" POST
 status 200 / "" HEAD
 [ ! -s "$work/body" ] || fail "HEAD has a body"

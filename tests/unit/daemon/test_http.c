@@ -12,6 +12,7 @@
 #include "daemon/http/http_answer.h"
 #include "daemon/http/http_api.h"
 #include "daemon/http/http_conns.h"
+#include "daemon/http/http_host.h"
 #include "daemon/http/http_token.h"
 
 /* The other end of a connection that is cut reads its end. */
@@ -119,7 +120,7 @@ static void expect_of(const ps_http_view_t *view, const ps_http_request_t *reque
 static void expect(ps_metrics_t *metrics, const char *method, const char *path, unsigned status,
                    const char *part)
 {
-    const ps_http_view_t view = {.metrics = metrics};
+    const ps_http_view_t view = {.metrics = metrics, .host = "127.0.0.1"};
     const ps_http_request_t request = {.method = method, .path = path};
 
     expect_of(&view, &request, status, part);
@@ -172,7 +173,7 @@ Test(http_answer, the_api_wants_the_token_and_numbers_do_not)
 {
     const ps_metrics_args_t args = {.n_shards = 1};
     PSD_AUTO(ps_metrics_destroy) ps_metrics_t *metrics = NULL;
-    ps_http_view_t view = {.token = TOKEN};
+    ps_http_view_t view = {.token = TOKEN, .host = "127.0.0.1"};
 
     cr_assert_eq(ps_metrics_new(&args, &metrics, NULL), PSD_OK);
     view.metrics = metrics;
@@ -190,6 +191,49 @@ Test(http_answer, the_api_wants_the_token_and_numbers_do_not)
     expect_api(&view, "/healthz", "Bearer " TOKEN, 200, NULL);
     view.token = NULL;
     expect_api(&view, "/healthz", "Bearer " TOKEN, 503, NULL);
+}
+
+/* As a name that another site gave the address 127.0.0.1. */
+Test(http_answer, a_foreign_host_gets_nothing_without_a_token)
+{
+    const ps_metrics_args_t args = {.n_shards = 1};
+    PSD_AUTO(ps_metrics_destroy) ps_metrics_t *metrics = NULL;
+    ps_http_view_t view = {.token = TOKEN, .host = "127.0.0.1"};
+    ps_http_request_t request = {.method = "GET", .host = "evil.example:7173"};
+    static const char *const PATHS[] = {"/metrics", "/healthz", "/", "/none", "/api/v1/tables"};
+
+    cr_assert_eq(ps_metrics_new(&args, &metrics, NULL), PSD_OK);
+    view.metrics = metrics;
+    for (size_t i = 0; i < sizeof PATHS / sizeof PATHS[0]; i++) {
+        request.path = PATHS[i];
+        expect_of(&view, &request, 403, "use an address");
+    }
+    request.path = "/metrics";
+    request.host = "localhost:7173";
+    expect_of(&view, &request, 200, "psd_build_info");
+    view.token_for_all = true; /* whoever has the token may use any name */
+    request.host = "psd.example";
+    request.authorization = "Bearer " TOKEN;
+    expect_of(&view, &request, 200, "psd_build_info");
+}
+
+Test(http_host, an_address_or_a_name_of_ours)
+{
+    cr_expect(ps_http_host_fits(NULL, "lo"));
+    cr_expect(ps_http_host_fits("", "lo"));
+    cr_expect(ps_http_host_fits("127.0.0.1", "lo"));
+    cr_expect(ps_http_host_fits("10.1.2.3:80", "lo"));
+    cr_expect(ps_http_host_fits("[::1]:7173", "lo"));
+    cr_expect(ps_http_host_fits("LocalHost:80", "lo"));
+    cr_expect(ps_http_host_fits("lo:80", "lo"));
+    cr_expect(!ps_http_host_fits("lo.example", "lo"));
+    cr_expect(!ps_http_host_fits("127.0.0.1.example", "lo"));
+    cr_expect(!ps_http_host_fits("localhost.example:80", "lo"));
+    cr_expect(!ps_http_host_fits(":80", "lo"));
+    cr_expect(!ps_http_host_fits("[::1", "lo"));
+    cr_expect(!ps_http_host_fits("[example]", "lo"));
+    cr_expect(!ps_http_host_fits("[::1]example", "lo"));
+    cr_expect(!ps_http_host_fits("[::1.example.example.example.example.example.example]", "lo"));
 }
 
 Test(http_token, shown_as_bearer_or_as_password)
