@@ -34,7 +34,7 @@ typedef struct ps_http_args {
     char host[PS_HTTP_HOST_SIZE]; /* an address, or a name of one */
     uint16_t port;                /* 0: the kernel chooses */
     ps_metrics_t *metrics;        /* borrowed until the stop */
-    bool token_for_all;           /* every path wants the token; else /api/v1 alone */
+    bool token_for_all;           /* every path but probes' wants the token; else /api/v1 */
     uint64_t head_ms;             /* for a whole request to come; 0: 5 s */
     uint64_t body_ms;             /* for its answer to be taken; 0: 10 s */
 } ps_http_args_t;

@@ -22,6 +22,9 @@
 #define FAILED 500
 #define UNAVAILABLE 503
 
+#define HEALTH "/healthz"
+#define READY "/readyz"
+
 typedef unsigned answer_t(ps_metrics_t *metrics, ps_buffer_t *text, bool *done);
 
 static unsigned answer_health(ps_metrics_t *metrics, ps_buffer_t *text, bool *done)
@@ -69,8 +72,8 @@ static const struct {
 } PATHS[] = {
     {"/", answer_page, "text/html; charset=utf-8"},
     {"/psd.js", answer_script, "text/javascript; charset=utf-8"},
-    {"/healthz", answer_health, PS_HTTP_TEXT},
-    {"/readyz", answer_ready, PS_HTTP_TEXT},
+    {HEALTH, answer_health, PS_HTTP_TEXT},
+    {READY, answer_ready, PS_HTTP_TEXT},
     {"/metrics", answer_metrics, PS_HTTP_METRICS},
 };
 
@@ -106,6 +109,13 @@ static bool is_api(const char *path)
     return strncmp(path, PS_HTTP_API, strlen(PS_HTTP_API)) == 0;
 }
 
+/* What a probe asks: whoever starts and stops psd has no token to show, least of all before
+ * psd has made one. */
+static bool is_probe(const char *path)
+{
+    return strcmp(path, HEALTH) == 0 || strcmp(path, READY) == 0;
+}
+
 /* Whether the request may have what it asks for; else the answer says why not. */
 static bool is_let_in(const ps_http_view_t *view, const ps_http_request_t *request,
                       ps_http_answer_t *answer, bool *done)
@@ -114,7 +124,7 @@ static bool is_let_in(const ps_http_view_t *view, const ps_http_request_t *reque
         *done = say(answer, NO_HOST, "Host is a name that psd does not have; use an address");
         return false;
     }
-    if (!is_api(request->path) && !view->token_for_all) {
+    if (is_probe(request->path) || (!is_api(request->path) && !view->token_for_all)) {
         return true;
     }
     if (view->token == NULL) {

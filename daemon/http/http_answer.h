@@ -23,7 +23,7 @@ typedef struct ps_http_view {
     ps_metrics_t *metrics;
     const char *host;   /* of http.listen */
     const char *token;  /* NULL: there is none yet, and what wants it gets 503 */
-    bool token_for_all; /* every path wants it; else /api/v1 alone */
+    bool token_for_all; /* every path but probes' wants it; else /api/v1 alone */
 } ps_http_view_t;
 
 typedef struct ps_http_answer {

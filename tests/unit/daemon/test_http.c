@@ -187,10 +187,12 @@ Test(http_answer, the_api_wants_the_token_and_numbers_do_not)
     view.token_for_all = true; /* another machine may ask */
     expect_api(&view, "/metrics", NULL, 401, NULL);
     expect_api(&view, "/", NULL, 401, NULL);
-    expect_api(&view, "/healthz", NULL, 401, NULL);
-    expect_api(&view, "/healthz", "Bearer " TOKEN, 200, NULL);
+    expect_api(&view, "/metrics", "Bearer " TOKEN, 200, NULL);
+    expect_api(&view, "/healthz", NULL, 200, NULL);
+    expect_api(&view, "/readyz", NULL, 503, NULL); /* psd starts */
     view.token = NULL;
-    expect_api(&view, "/healthz", "Bearer " TOKEN, 503, NULL);
+    expect_api(&view, "/metrics", "Bearer " TOKEN, 503, NULL);
+    expect_api(&view, "/healthz", NULL, 200, NULL);
 }
 
 /* As a name that another site gave the address 127.0.0.1. */
