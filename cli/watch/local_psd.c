@@ -3,11 +3,13 @@
 #include "cli/watch/local_psd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -49,11 +51,51 @@ static void find_places(const ps_cli_t *cli, places_t *self)
     (void)snprintf(self->at[self->n++], PATH_SIZE, SYSTEM_DIR);
 }
 
-/* Opens DIR/NAME. NULL: it cannot, and errno says why. */
+static void close_at(const int *fd)
+{
+    if (*fd >= 0) {
+        (void)close(*fd);
+    }
+}
+
+/* Opens DIR/NAME, a file of the directory's owner. NULL: it cannot, and errno says why. Root
+ * may look into a directory that anybody made: a link there leads to any file. */
 static FILE *open_file(const char *dir, const char *name, char ret_path[PATH_SIZE])
 {
+    PSD_AUTO(close_at) int at = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = at < 0 ? -1 : openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int code = errno;
+    struct stat place = {0};
+    struct stat is = {0};
+
     (void)snprintf(ret_path, PATH_SIZE, "%.4100s/%s", dir, name);
-    return fopen(ret_path, "re");
+    if (fd < 0) {
+        errno = code;
+        return NULL;
+    }
+    if (fstat(at, &place) != 0 || fstat(fd, &is) != 0 || !S_ISREG(is.st_mode) ||
+        is.st_uid != place.st_uid) {
+        (void)close(fd);
+        errno = EPERM;
+        return NULL;
+    }
+    return fdopen(fd, "r");
+}
+
+/* Why a file was not opened. */
+static psd_status_t refuse_file(const char *path, int code, psd_error_t *err)
+{
+    switch (code) {
+    case ELOOP:
+        return psd_error_set(err, PSD_DENIED, "%s is a symbolic link, which psd never makes", path);
+    case EPERM:
+        return psd_error_set(err, PSD_DENIED, "%s is not a file of its directory's owner", path);
+    case EACCES:
+        return psd_error_set(err, PSD_DENIED, "%s: %s; run this as the user of psd, or root", path,
+                             strerror(code));
+    default:
+        return psd_error_set(err, PSD_IO, "%s: %s", path, strerror(code));
+    }
 }
 
 /* The first place with endpoints.json; one that is not ours is not passed over. */
@@ -70,8 +112,7 @@ static psd_status_t read_announcement(const places_t *places, const char **ret_d
             continue;
         }
         if (file == NULL) {
-            return psd_error_set(err, PSD_DENIED, "%s: %s; run this as the user of psd, or root",
-                                 path, strerror(errno));
+            return refuse_file(path, errno, err);
         }
         *ret_doc = json_loadf(file, 0, NULL);
         (void)fclose(file);
@@ -92,8 +133,7 @@ static psd_status_t read_token(const char *dir, char ret_token[PS_LOCAL_TOKEN_SI
     size_t size = 0;
 
     if (file == NULL) {
-        return psd_error_set(err, errno == EACCES ? PSD_DENIED : PSD_IO, "%s: %s", path,
-                             strerror(errno));
+        return refuse_file(path, errno, err);
     }
     size = fread(ret_token, 1, TOKEN_DIGITS, file);
     ret_token[size] = '\0';
@@ -128,14 +168,36 @@ psd_status_t ps_local_psd_find(const ps_cli_t *cli, ps_local_psd_t *ret, psd_err
 
 /* ---- one request ---- */
 
-static void close_at(const int *fd)
+/* HOST of "http://HOST:PORT" or "http://[HOST]:PORT". Gives PORT; NULL: there is none. */
+static const char *take_apart(const char *http, char ret_host[PS_LOCAL_HTTP_SIZE])
 {
-    if (*fd >= 0) {
-        (void)close(*fd);
+    const char *from = strncmp(http, "http://", 7) == 0 ? http + 7 : http;
+    const char *colon = strrchr(from, ':');
+    size_t size = colon == NULL ? 0 : (size_t)(colon - from);
+
+    if (size > 2 && from[0] == '[') {
+        from++;
+        size -= 2;
     }
+    (void)snprintf(ret_host, PS_LOCAL_HTTP_SIZE, "%.*s", (int)size, from);
+    return colon == NULL ? NULL : colon + 1;
 }
 
-/* Connects to "http://HOST:PORT" or "http://[HOST]:PORT". */
+/* /metrics needs the token where psd listens beyond loopback; health never does. What needs
+ * none is asked without: whatever listens there would get to know it. */
+static bool wants_token(const ps_local_psd_t *self, const char *path)
+{
+    char host[PS_LOCAL_HTTP_SIZE];
+
+    if (strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0) {
+        return false;
+    }
+    (void)take_apart(self->http, host);
+    return strcmp(path, "/metrics") != 0 ||
+           !(strncmp(host, "127.", 4) == 0 || strcmp(host, "localhost") == 0 ||
+             strcmp(host, "::1") == 0 || strcmp(host, "lo") == 0);
+}
+
 static psd_status_t connect_to(const char *http, uint32_t timeout_ms, int *ret_fd, psd_error_t *err)
 {
     const struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
@@ -143,17 +205,10 @@ static psd_status_t connect_to(const char *http, uint32_t timeout_ms, int *ret_f
                                  .tv_usec = (suseconds_t)(timeout_ms % 1000) * 1000};
     struct addrinfo *found = NULL;
     char host[PS_LOCAL_HTTP_SIZE];
-    const char *from = strncmp(http, "http://", 7) == 0 ? http + 7 : http;
-    const char *colon = strrchr(from, ':');
-    size_t size = colon == NULL ? 0 : (size_t)(colon - from);
+    const char *port = take_apart(http, host);
     int code = 0;
 
-    if (size > 2 && from[0] == '[') {
-        from++;
-        size -= 2;
-    }
-    (void)snprintf(host, sizeof host, "%.*s", (int)size, from);
-    if (colon == NULL || getaddrinfo(host, colon + 1, &want, &found) != 0) {
+    if (port == NULL || getaddrinfo(host, port, &want, &found) != 0) {
         return psd_error_set(err, PSD_CONNECT, "%s: no such address", http);
     }
     *ret_fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -170,9 +225,11 @@ static psd_status_t send_request(int fd, const ps_local_psd_t *self, const char 
                                  psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+    bool shows = wants_token(self, path);
 
-    if (!ps_buffer_print(&text, "GET %s HTTP/1.0\r\nAuthorization: Bearer %s\r\n\r\n", path,
-                         self->token)) {
+    if (!ps_buffer_print(&text, "GET %s HTTP/1.0\r\n%s%s%s\r\n", path,
+                         shows ? "Authorization: Bearer " : "", shows ? self->token : "",
+                         shows ? "\r\n" : "")) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a request");
     }
     return send(fd, text.data, text.size, MSG_NOSIGNAL) == (ssize_t)text.size

@@ -22,12 +22,12 @@ typedef struct ps_local_psd {
 } ps_local_psd_t;
 
 /* Errors: PSD_CONNECT none has started there, or it has no HTTP port; PSD_DENIED its
- * files are another user's; PSD_DAMAGED, PSD_IO. */
+ * files are another user's, or links; PSD_DAMAGED, PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_local_psd_find(const ps_cli_t *cli, ps_local_psd_t *ret,
                                               psd_error_t *err);
-/* GET of a path, with the token: the body with its '\0', whatever the status. ret_text: the
- * caller frees it, also after an error. Errors: PSD_CONNECT nobody answers; PSD_PROTO the
- * answer is none; PSD_NOMEM. */
+/* GET of a path, with the token where the path needs it: the body with its '\0', whatever the
+ * status. ret_text: the caller frees it, also after an error. Errors: PSD_CONNECT nobody answers;
+ * PSD_PROTO the answer is none; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_local_psd_text(const ps_local_psd_t *self, const char *path,
                                               uint32_t timeout_ms, ps_buffer_t *ret_text,
                                               psd_error_t *err);

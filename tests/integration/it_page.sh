@@ -157,6 +157,56 @@ if os.path.exists(member):
 bundle = open(sys.argv[2], "rb").read()
 sys.exit(any(secret in bundle for secret in secrets))
 PYTHON
+# The psd of a directory gets no token for what needs none, and no file of another place.
+python3 - "$PSCLI_PROGRAM" "$work" <<'PYTHON' || fail "the bundle shows its token, or follows links"
+import http.server
+import json
+import os
+import subprocess
+import sys
+import threading
+
+pscli, work = sys.argv[1:]
+asked = {}
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        asked[self.path] = self.headers.get("Authorization")
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"x\n")
+
+    def log_message(self, *_):
+        pass
+
+
+def run(*command):
+    return subprocess.run((pscli, *command, "--data-dir", place), capture_output=True, text=True)
+
+
+place = os.path.join(work, "fake")
+token = os.path.join(place, "http.token")
+os.mkdir(place, 0o700)
+with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with open(os.path.join(place, "endpoints.json"), "w") as file:
+        json.dump({"node": "n", "http": "http://127.0.0.1:%d" % server.server_port}, file)
+    os.symlink(os.path.join(work, "data", "http.token"), token)
+    linked = run("page")
+    os.unlink(token)
+    os.mkfifo(token)
+    fifo = run("page")
+    os.unlink(token)
+    with open(token, "w") as file:
+        file.write("0" * 64 + "\n")
+    made = run("support-bundle", "--to", os.path.join(work, "fake.tar"))
+    server.shutdown()
+print(linked, fifo, made, asked, sep="\n")
+sys.exit(not (linked.returncode != 0 and "is a symbolic link" in linked.stderr
+              and fifo.returncode != 0 and "owner" in fifo.stderr and made.returncode == 0
+              and asked == {"/metrics": None, "/healthz": None, "/readyz": None}))
+PYTHON
 expect 2 support-bundle
 err_has 'support-bundle: --to FILE is required|--to FILE is required'
 expect 0 node list -o yaml
