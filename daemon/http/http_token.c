@@ -35,7 +35,7 @@ static psd_status_t read_token(const char *path, char ret_token[PS_HTTP_TOKEN_SI
 {
     char text[PS_HTTP_TOKEN_SIZE + 1] = "";
     struct stat is = {0};
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     int code = errno;
     ssize_t size = 0;
 
@@ -43,10 +43,13 @@ static psd_status_t read_token(const char *path, char ret_token[PS_HTTP_TOKEN_SI
     if (fd < 0) {
         return *ret_there ? refuse(path, strerror(code), err) : PSD_OK;
     }
-    size = fstat(fd, &is) == 0 ? read(fd, text, sizeof text - 1) : -1;
+    size = fstat(fd, &is) == 0 && S_ISREG(is.st_mode) ? read(fd, text, sizeof text - 1) : -1;
     (void)close(fd);
     if (size < 0) {
         return refuse(path, "it cannot be read", err);
+    }
+    if (is.st_uid != geteuid()) {
+        return refuse(path, "it belongs to another user", err);
     }
     if ((is.st_mode & 077) != 0) {
         return refuse(path, "others than its owner may use it", err);

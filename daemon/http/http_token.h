@@ -18,7 +18,8 @@
 #define PS_HTTP_TOKEN_SIZE 65 /* with its '\0' */
 
 /* Reads the token of that data directory, or makes one. Errors: PSD_IO, naming the file:
- * it cannot be read or written, others than its owner may read it, or it is no token. */
+ * it cannot be read or written, it is another user's, others may read it, or it is no
+ * token. */
 PSD_MUST_CHECK psd_status_t ps_http_token_load(const char *dir, char ret_token[PS_HTTP_TOKEN_SIZE],
                                                psd_error_t *err);
 /* Whether the value of the header Authorization (NULL: there is none) has the token:

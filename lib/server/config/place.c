@@ -81,12 +81,15 @@ static bool write_all(int fd, ps_bytes_t text)
     return true;
 }
 
-/* Writes and flushes the file `path`. */
+/* Writes and flushes the file `path`, a new one: whoever has an old one open, or planted
+ * one, does not read along. */
 static bool write_file(const char *path, mode_t mode, ps_bytes_t text)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = -1;
     bool done = false;
 
+    (void)unlink(path); /* of a psd that was killed; what stays is refused here: */
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
         return false;
     }

@@ -264,6 +264,8 @@ Test(http_token, is_made_once_and_for_its_owner_alone)
 {
     char dir[] = "/tmp/test_http_XXXXXX";
     char path[64];
+    char beside[80];
+    char other[64];
     char first[PS_HTTP_TOKEN_SIZE];
     char again[PS_HTTP_TOKEN_SIZE] = "";
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
@@ -271,6 +273,7 @@ Test(http_token, is_made_once_and_for_its_owner_alone)
 
     cr_assert_not_null(mkdtemp(dir));
     (void)snprintf(path, sizeof path, "%s/%s", dir, PS_HTTP_TOKEN_FILE);
+    (void)snprintf(other, sizeof other, "%s/other", dir);
     cr_assert_eq(ps_http_token_load(dir, first, err), PSD_OK);
     cr_expect_eq(strlen(first), 64);
     cr_expect_eq(stat(path, &is), 0);
@@ -289,6 +292,16 @@ Test(http_token, is_made_once_and_for_its_owner_alone)
     cr_expect_eq(unlink(path), 0);
     cr_expect_eq(symlink("/dev/null", path), 0);
     cr_expect_eq(ps_http_token_load(dir, again, err), PSD_IO, "it follows no link");
+    psd_error_clear(err);
+    cr_expect_eq(unlink(path), 0);
+    cr_expect_eq(mkfifo(path, 0600), 0);
+    cr_expect_eq(ps_http_token_load(dir, again, err), PSD_IO, "it waits for no writer");
+    psd_error_clear(err);
+    cr_expect_eq(unlink(path), 0);
+    (void)snprintf(beside, sizeof beside, "%s.new", path);
+    cr_expect_eq(symlink(other, beside), 0);
+    cr_expect_eq(ps_http_token_load(dir, again, err), PSD_OK);
+    cr_expect_neq(access(other, F_OK), 0, "it writes through no link");
     cr_expect_eq(unlink(path), 0);
     cr_expect_eq(rmdir(dir), 0);
 }
