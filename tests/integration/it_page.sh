@@ -28,6 +28,14 @@ status() {
     grep -q "^HTTP/1.1 $want " "$work/head" || fail "$1: $(head -1 "$work/head"), not $want"
 }
 
+# Of the last answer: no browser keeps it, guesses what it is, or names its address to others.
+guarded() {
+    for header in 'X-Content-Type-Options: nosniff' 'Referrer-Policy: no-referrer' \
+        'Cache-Control: no-store'; do
+        grep -qix "$header" "$work/head" || fail "no $header"
+    done
+}
+
 expect 0 table create secret_table --rows 1000 --partitions 4
 expect 0 push secret_table 1=0.5
 expect 0 pull secret_table 1
@@ -45,6 +53,7 @@ status 200 /
 grep -q "^Content-Security-Policy: default-src 'none'; script-src 'self';" "$work/head" ||
     fail "the page has no policy"
 grep -q '^Content-Type: text/html; charset=utf-8$' "$work/head" || fail "the page is no HTML"
+guarded
 size=$(wc -c <"$work/body")
 ! grep -Eq 'secret|https?:' "$work/body" || fail "the page names a host"
 status 200 /psd.js
@@ -88,6 +97,7 @@ same() {
 }
 
 same cluster cluster status
+guarded
 same nodes node list
 same "nodes/$(hostname)" node inspect "$(hostname)"
 same tables table list
@@ -151,9 +161,7 @@ import sys
 
 data = sys.argv[1]
 secrets = [open(os.path.join(data, "http.token"), "rb").read().strip()]
-member = os.path.join(data, "member.json")
-if os.path.exists(member):
-    secrets.append(json.load(open(member))["secret"].encode())
+secrets.append(json.load(open(os.path.join(data, "member.json")))["secret"].encode())
 bundle = open(sys.argv[2], "rb").read()
 sys.exit(any(secret in bundle for secret in secrets))
 PYTHON
@@ -235,7 +243,20 @@ n_checked=$((n_checked + 2))
     fail "psd takes a token that others can read"
 err_has 'http.token: others than its owner may use it'
 chmod 0600 "$work/data/http.token"
-cli_start
+# ---- beyond loopback ----
+PSD_HTTP_LISTEN=0.0.0.0:0 PSD_SECURITY_ALLOW_PLAINTEXT=true cli_start
 expect 0 page --data-dir "$work/data"
 [ "$(sed "s|.*=||" "$work/out")" = "$token" ] || fail "the token is another one"
+http=$(sed 's/.*"http":"http:\/\/\([^"]*\)".*/\1/' "$work/data/endpoints.json")
+for path in / /psd.js /metrics /api/v1/tables /none; do
+    status 401 $path
+    grep -q '^WWW-Authenticate: Basic ' "$work/head" || fail "$path: no browser asks for the token"
+done
+status 200 / "$auth"
+host=psd.example status 200 /metrics "$auth"
+status 200 /healthz
+expect 0 support-bundle --to "$work/beyond.tar" --data-dir "$work/data"
+tar xOf "$work/beyond.tar" psd-support/metrics.txt | grep '^psd_build_info' >/dev/null ||
+    fail "the bundle has no metrics"
+n_checked=$((n_checked + 1))
 cli_finish

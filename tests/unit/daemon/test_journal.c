@@ -3,6 +3,8 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "daemon/journal.h"
 
@@ -82,4 +84,19 @@ Test(journal, the_catalog_explains_each_id_once)
         n--;
     }
     cr_expect_eq(n, 0, "the catalog has others");
+}
+
+/* Where nobody reads entries, lines go on to stderr. */
+Test(journal, is_used_where_journald_reads_stderr)
+{
+    int fds[2];
+
+    cr_assert_eq(pipe(fds), 0);
+    cr_assert_geq(dup2(fds[1], STDERR_FILENO), 0);
+    ps_journal_use();
+    cr_expect_null(ps_log_used(), "a pipe");
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    cr_assert_geq(dup2(fds[1], STDERR_FILENO), 0);
+    ps_journal_use();
+    cr_expect_eq(ps_log_used() != NULL, access("/run/systemd/journal/socket", W_OK) == 0);
 }
