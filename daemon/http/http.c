@@ -21,6 +21,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "daemon/http/http_answer.h"
+#include "daemon/http/http_api.h"
 #include "daemon/http/http_asker.h"
 #include "daemon/http/http_conns.h"
 #include "transport/threads/clock.h"
@@ -31,6 +32,7 @@
 #define TURN_MS 250        /* the longest wait of the thread */
 #define BACKLOG 64         /* connections that wait to be accepted */
 #define MEMORY_BYTES 16384 /* of one connection: its request's head */
+#define ASKING_MAX 16      /* connections that are suspended at once: nobody can cut them */
 #define THREAD_NAME "http"
 #define NICE 5 /* so much lower than other threads */
 #define URL_SIZE (PS_HTTP_HOST_SIZE + 32)
@@ -46,6 +48,7 @@ struct ps_http {
     int listen_fd;             /* owned by the server once that is there */
     struct MHD_Daemon *server; /* owned */
     ps_http_conns_t conns;     /* the thread's */
+    unsigned n_asking;         /* the thread's: of asking_t */
     char url[URL_SIZE];
     char token[PS_HTTP_TOKEN_SIZE];   /* not changed once asker is set */
     _Atomic(ps_http_asker_t *) asker; /* owned; NULL: there is no API yet */
@@ -97,10 +100,11 @@ static void asking_destroy(asking_t **self_p)
 static void notify_completed(void *arg, struct MHD_Connection *connection, void **context,
                              enum MHD_RequestTerminationCode code)
 {
+    ps_http_t *self = arg;
     asking_t *asking = *context;
 
-    (void)arg;
     (void)code;
+    self->n_asking -= asking == NULL ? 0 : 1;
     asking_destroy(&asking); /* the asker is done with it: the connection goes on */
     *context = NULL;
     ps_http_conn_enter(conn_of(connection), PS_HTTP_IDLE, ps_now_ms());
@@ -159,7 +163,7 @@ static void resume(void *connection)
 }
 
 /* Takes the answer's question. The connection waits until the asker resumes it. */
-static enum MHD_Result ask(ps_http_asker_t *asker, struct MHD_Connection *connection,
+static enum MHD_Result ask(ps_http_t *self, struct MHD_Connection *connection,
                            ps_http_answer_t *answer, void **context)
 {
     asking_t *asking = ps_alloc(1, sizeof *asking);
@@ -172,10 +176,23 @@ static enum MHD_Result ask(ps_http_asker_t *asker, struct MHD_Connection *connec
         (ps_http_work_t){.question = answer->question, .on_done = resume, .user = connection};
     answer->question = (ps_buffer_t){0};
     *context = asking;
+    self->n_asking++;
     ps_http_conn_enter(conn_of(connection), PS_HTTP_BODY, ps_now_ms());
     MHD_suspend_connection(connection);
-    ps_http_asker_ask(asker, &asking->work);
+    ps_http_asker_ask(atomic_load(&self->asker), &asking->work);
     return MHD_YES;
+}
+
+/* Too many ask already. */
+static enum MHD_Result refuse_question(ps_http_t *self, struct MHD_Connection *connection,
+                                       ps_http_answer_t *answer)
+{
+    answer->status = MHD_HTTP_SERVICE_UNAVAILABLE;
+    if (!ps_http_api_refuse(PSD_BUSY, "too many questions at once; ask again", &answer->text)) {
+        ps_buffer_done(&answer->text);
+    }
+    ps_http_answer_count(self->is.metrics, answer->status);
+    return respond(connection, answer);
 }
 
 /* Its connection goes on: the asker has answered. */
@@ -220,8 +237,11 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, cons
         return give(self, connection, *context);
     }
     ps_http_answer_make(&view, &request, &answer);
-    return answer.question.size > 0 ? ask(asker, connection, &answer, context)
-                                    : respond(connection, &answer);
+    if (answer.question.size == 0) {
+        return respond(connection, &answer);
+    }
+    return self->n_asking < ASKING_MAX ? ask(self, connection, &answer, context)
+                                       : refuse_question(self, connection, &answer);
 }
 
 /* libmicrohttpd's own words about clients that break the protocol: not for the log. */

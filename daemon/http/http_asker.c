@@ -207,6 +207,19 @@ static bool wait_for_news(ps_http_asker_t *self)
            !TAILQ_EMPTY(&self->new);
 }
 
+/* So, too; but when it ends, the client is closed: whoever starts another thread joins this
+ * one, and must not wait for that. */
+static bool goes_on(ps_http_asker_t *self)
+{
+    if (wait_for_news(self)) {
+        return true;
+    }
+    (void)pthread_mutex_unlock(&self->lock);
+    close_client(self, PSD_STOPPING, "");
+    (void)pthread_mutex_lock(&self->lock);
+    return !TAILQ_EMPTY(&self->new); /* they came meanwhile */
+}
+
 static void *run(void *arg)
 {
     ps_http_asker_t *self = arg;
@@ -218,7 +231,7 @@ static void *run(void *arg)
         struct works new = TAILQ_HEAD_INITIALIZER(new);
 
         if (TAILQ_EMPTY(&self->new) && TAILQ_EMPTY(&self->asked)) {
-            if (!wait_for_news(self)) {
+            if (!goes_on(self)) {
                 break;
             }
             continue;
@@ -233,7 +246,7 @@ static void *run(void *arg)
         }
         (void)pthread_mutex_lock(&self->lock);
     }
-    self->runs = false; /* whoever asks next waits for its end, and starts another one */
+    self->runs = false; /* whoever asks next starts another one */
     (void)pthread_mutex_unlock(&self->lock);
     close_client(self, PSD_STOPPING, "");
     return NULL;

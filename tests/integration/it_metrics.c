@@ -2,6 +2,7 @@
 /* What psd counts is what was done; and its HTTP port answers whoever asks, also
  * while a thread of it hangs, and beside clients that do not let go. */
 #include <dirent.h>
+#include <poll.h>
 #include <psd.h>
 #include <signal.h>
 #include <time.h>
@@ -17,6 +18,7 @@
 #define ROWS 3
 #define LOOKS_MAX 6000 /* a minute: enough everywhere */
 #define SLOW_CLIENTS 60
+#define ASKERS 17 /* one more than may wait */
 #define NAME_SIZE 64
 #define LONG_SIZE 65536
 
@@ -271,6 +273,64 @@ static bool api_gives_up(const fixture_t *f)
     return answers(f, "/healthz", 200, "healthy");
 }
 
+/* Waits until it has nothing to do, and so no lock. */
+static bool thread_is_idle(pid_t pid, pid_t tid)
+{
+    char path[NAME_SIZE];
+    int n_idle = 0;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+    for (int i = 0; i < LOOKS_MAX && n_idle < 3; i++) {
+        char state = ' ';
+        FILE *file = fopen(path, "re");
+
+        CHECK(file != NULL);
+        CHECK(fscanf(file, "%*d (%*[^)]) %c", &state) == 1);
+        (void)fclose(file);
+        n_idle = state == 'S' ? n_idle + 1 : 0;
+        pause_a_little();
+    }
+    return n_idle == 3;
+}
+
+/* Of more questions than may wait, one is refused at once; then it goes on. */
+static bool api_refuses_too_many(const fixture_t *f)
+{
+    static char request[LONG_SIZE];
+    struct pollfd waits[ASKERS] = {0};
+    char text[4096] = "";
+    char *answer = NULL;
+    pid_t tid = 0;
+
+    CHECK(print_api_request(f, "/api/v1/tables", request));
+    CHECK(http_exchange(f->port, request, strlen(request), &answer) == 200);
+    free(answer);
+    tid = find_thread(f->daemon.pid, "api"); /* it answers them all */
+    CHECK(tid > 0 && thread_is_idle(f->daemon.pid, tid) && stop_thread(tid));
+    for (int i = 0; i < ASKERS; i++) {
+        waits[i] = (struct pollfd){.fd = http_connect(f->port), .events = POLLIN};
+        CHECK(waits[i].fd >= 0);
+        CHECK(send(waits[i].fd, request, strlen(request), MSG_NOSIGNAL) ==
+              (ssize_t)strlen(request));
+    }
+    CHECK(poll(waits, ASKERS, HTTP_WAIT_S * 1000) == 1);
+    for (int i = 0; i < ASKERS; i++) {
+        if (waits[i].revents != 0) {
+            CHECK(recv(waits[i].fd, text, sizeof text - 1, 0) > 0);
+        }
+    }
+    CHECK(strncmp(text, "HTTP/1.1 503", 12) == 0);
+    CHECK(let_thread_go(tid));
+    for (int i = 0; i < ASKERS; i++) {
+        while (recv(waits[i].fd, text, sizeof text, 0) > 0) {
+        }
+        (void)close(waits[i].fd);
+    }
+    CHECK(http_exchange(f->port, request, strlen(request), &answer) == 200);
+    free(answer);
+    return true;
+}
+
 /* psd ends, though somebody waits for an answer. */
 static bool ends_while_asked(fixture_t *f)
 {
@@ -373,7 +433,7 @@ static bool run(fixture_t *f)
     CHECK_OK(psd_connect(f->daemon.control, NULL, &f->client, f->err), f->err);
     done = counts_exactly(f) && names_hung(f, find_thread(f->daemon.pid, "shard-0"), "shard-0") &&
            names_hung(f, f->daemon.pid, "control") && refuses_what_it_has_not(f) &&
-           serves_beside_slow_clients(f) && api_gives_up(f);
+           serves_beside_slow_clients(f) && api_gives_up(f) && api_refuses_too_many(f);
     psd_close(&f->client);
     return done && ends_while_asked(f);
 }
