@@ -1085,11 +1085,19 @@ function showState(status, health) {
     setText(byId("when"), new Date().toLocaleTimeString());
 }
 
+// What the link says; one that somebody has cut in a "%20" names nothing.
+function decoded(text) {
+    try {
+        return text === undefined ? undefined : decodeURIComponent(text);
+    } catch {
+        return undefined;
+    }
+}
+
 function route() {
     const [, kind, name] = location.hash.split("/");
 
-    return [VIEWS.find((one) => one[0] === kind) || VIEWS[0],
-        name === undefined ? undefined : decodeURIComponent(name)];
+    return [VIEWS.find((one) => one[0] === kind) || VIEWS[0], decoded(name)];
 }
 
 function open() {
@@ -1150,9 +1158,5 @@ addEventListener("hashchange", () => {
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
     ((view && view.charts) || []).forEach((chart) => chart.renew()));
 takeToken();
-if (token) {
-    open();
-} else {
-    showDoor("");
-}
+open(); // without a token of ours too: a browser may have asked its user for it
 })();

@@ -248,6 +248,7 @@ PSD_HTTP_LISTEN=0.0.0.0:0 PSD_SECURITY_ALLOW_PLAINTEXT=true cli_start
 expect 0 page --data-dir "$work/data"
 [ "$(sed "s|.*=||" "$work/out")" = "$token" ] || fail "the token is another one"
 http=$(sed 's/.*"http":"http:\/\/\([^"]*\)".*/\1/' "$work/data/endpoints.json")
+grep -q "^http://$(hostname):${http##*:}/#token=" "$work/out" || fail "pscli page: $(cat "$work/out")"
 for path in / /psd.js /metrics /api/v1/tables /none; do
     status 401 $path
     grep -q '^WWW-Authenticate: Basic ' "$work/head" || fail "$path: no browser asks for the token"
