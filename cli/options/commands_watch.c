@@ -67,7 +67,7 @@ static const ps_opt_t TOP_OPTIONS[] = {
     {.name = NULL}};
 
 static const ps_example_t PAGE_EXAMPLES[] = {
-    {"xdg-open \"$(pscli page)\"", "the page, in a browser of this host"},
+    {"pscli page", "paste it into a browser of this host"},
     {"sudo pscli page", "of the psd that the package has installed"},
     {NULL, NULL}};
 static const ps_example_t BUNDLE_EXAMPLES[] = {
@@ -128,9 +128,11 @@ const ps_cmd_t ps_cmds_watch[] = {
     {.noun = "page",
      .arguments = "",
      .summary = "the link that opens psd's page",
-     .details = "The link has the token of psd's HTTP port, from the file http.token in its data "
-                "directory: whoever has it may look at everything, and change nothing. The token "
-                "stands after \"#\": browsers keep that part to themselves.",
+     .details =
+         "The link has the token of psd's HTTP port, from the file http.token in its data "
+         "directory: whoever has it may look at everything, and change nothing. The token "
+         "stands after \"#\": browsers keep that part to themselves. Paste it: every user of "
+         "the host sees the arguments of a command, such as xdg-open.",
      .examples = PAGE_EXAMPLES,
      .options = PAGE_OPTIONS,
      .run = ps_cmd_page},
