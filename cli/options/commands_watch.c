@@ -139,11 +139,12 @@ const ps_cmd_t ps_cmds_watch[] = {
     {.noun = "support-bundle",
      .arguments = "",
      .summary = "what somebody who helps wants to see, in one file",
-     .details = "A tar file with the documents of the cluster, its nodes, tables, jobs, settings "
-                "and the last 2000 events; the metrics and health of the psd of "
-                "this host; and this machine's limits, memory and mounts. What cannot be had is "
-                "named in it. It has no values of rows, and no token, key or secret: names of "
-                "nodes, tables and jobs, and addresses, are in it.",
+     .details =
+         "A tar file with the documents of the cluster, its nodes, tables, jobs, settings "
+         "and the last 2000 events; the metrics and health of the psd of "
+         "this host, its limits and mounts; and this machine's memory. What cannot be had is "
+         "named in it. It has no values of rows, and no token, key or secret: names of "
+         "nodes, tables and jobs, and addresses, are in it.",
      .examples = BUNDLE_EXAMPLES,
      .options = BUNDLE_OPTIONS,
      .run = ps_cmd_support_bundle},

@@ -20,6 +20,8 @@
 #define BLOCK 512 /* of a tar file */
 #define HOST_FILE_MAX 65536
 #define EVENTS 2000
+/* For each answer, unless --timeout is given: of a psd that hangs, most do not come. */
+#define ASK_MS 2000
 
 static const ps_column_t MADE[] = {{"FILE", "file", PS_UNIT_NONE, false},
                                    {"BYTES", "bytes", PS_UNIT_BYTES, false},
@@ -166,45 +168,76 @@ static void add_cluster(bundle_t *self)
     }
 }
 
+/* false: it cannot be read. */
+static bool add_copy(bundle_t *self, const char *path, const char *name)
+{
+    static char text[HOST_FILE_MAX];
+    FILE *file = fopen(path, "re");
+    size_t size = 0;
+
+    if (file == NULL) {
+        return false;
+    }
+    size = fread(text, 1, sizeof text, file);
+    (void)fclose(file);
+    add_file(self, name, text, size);
+    return true;
+}
+
+/* Not every kernel has it. */
+static void add_host_file(bundle_t *self, const char *path)
+{
+    char name[100];
+
+    (void)snprintf(name, sizeof name, "host/%s", path + 1);
+    for (char *at = name + 5; *at != '\0'; at++) {
+        *at = (char)(*at == '/' ? '_' : *at);
+    }
+    (void)add_copy(self, path, name);
+}
+
+/* Of psd's own process, whose limits and mounts systemd may have set. */
+static void add_process(bundle_t *self, uint64_t pid)
+{
+    static const char *const FILES[] = {"limits", "mounts", "status"};
+    char path[64];
+    char name[64];
+
+    for (size_t i = 0; pid > 0 && i < sizeof FILES / sizeof FILES[0]; i++) {
+        (void)snprintf(path, sizeof path, "/proc/%" PRIu64 "/%s", pid, FILES[i]);
+        (void)snprintf(name, sizeof name, "host/psd_%s", FILES[i]);
+        if (!add_copy(self, path, name)) {
+            (void)json_array_append_new(self->left_out,
+                                        json_sprintf("%s: %s cannot be read", name, path));
+        }
+    }
+}
+
 /* What the psd of this host says, also while it hangs. */
 static void add_local(bundle_t *self)
 {
     static const char *const PATHS[][2] = {
         {"metrics.txt", "/metrics"}, {"healthz.txt", "/healthz"}, {"readyz.txt", "/readyz"}};
     PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
-    ps_local_psd_t found;
+    ps_local_psd_t found = {.pid = 0};
     psd_status_t rc = ps_local_psd_find(self->cli, &found, why);
 
-    for (size_t i = 0; rc == PSD_OK && i < sizeof PATHS / sizeof PATHS[0]; i++) {
+    add_process(self, found.pid);
+    if (rc != PSD_OK) {
+        leave_out(self, "the psd of this host", rc, why);
+        return;
+    }
+    for (size_t i = 0; i < sizeof PATHS / sizeof PATHS[0]; i++) {
         PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
 
         rc = ps_local_psd_text(&found, PATHS[i][1], self->cli->timeout_ms, &text, why);
         if (rc == PSD_OK) {
             add_file(self, PATHS[i][0], text.data, strlen((const char *)text.data));
+        } else {
+            leave_out(self, PATHS[i][0], rc, why);
+            psd_error_clear(why);
         }
     }
-    if (rc != PSD_OK) {
-        leave_out(self, "the psd of this host", rc, why);
-    }
-}
-
-static void add_host_file(bundle_t *self, const char *path)
-{
-    static char text[HOST_FILE_MAX];
-    char name[100] = "host/";
-    FILE *file = fopen(path, "re");
-    size_t size = 0;
-
-    if (file == NULL) {
-        return;
-    }
-    size = fread(text, 1, sizeof text, file);
-    (void)fclose(file);
-    (void)snprintf(name + 5, sizeof name - 5, "%s", path + 1);
-    for (char *at = name + 5; *at != '\0'; at++) {
-        *at = (char)(*at == '/' ? '_' : *at);
-    }
-    add_file(self, name, text, size);
 }
 
 static void add_host(bundle_t *self)
@@ -214,8 +247,6 @@ static void add_host(bundle_t *self)
                                         "/proc/loadavg",
                                         "/proc/pressure/memory",
                                         "/proc/pressure/io",
-                                        "/proc/self/limits",
-                                        "/proc/self/mounts",
                                         "/proc/sys/vm/overcommit_memory",
                                         "/sys/kernel/mm/transparent_hugepage/enabled"};
     struct utsname is;
@@ -239,6 +270,7 @@ psd_status_t ps_cmd_support_bundle(ps_cli_t *cli, psd_error_t *err)
     PSD_AUTO(ps_json_unref) json_t *left_out = json_array();
     const char *path = ps_args_text(&cli->args, "to");
     bundle_t self = {.cli = cli, .left_out = left_out, .now = time(NULL)};
+    const uint32_t timeout_ms = cli->timeout_ms;
     uint64_t n_bytes = 0;
     psd_status_t rc = PSD_OK;
 
@@ -251,8 +283,12 @@ psd_status_t ps_cmd_support_bundle(ps_cli_t *cli, psd_error_t *err)
     }
     self.file = file.file;
     add_host(&self);
+    if (!ps_args_given(&cli->args, "timeout") && timeout_ms > ASK_MS) {
+        cli->timeout_ms = ASK_MS;
+    }
     add_local(&self);
     add_cluster(&self);
+    cli->timeout_ms = timeout_ms;
     doc = json_pack("{s:O}", "left_out", left_out);
     if (doc == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for the bundle");

@@ -157,6 +157,7 @@ psd_status_t ps_local_psd_find(const ps_cli_t *cli, ps_local_psd_t *ret, psd_err
     }
     (void)snprintf(ret->node, sizeof ret->node, "%s", ps_json_text(found, "node"));
     (void)snprintf(ret->http, sizeof ret->http, "%s", ps_json_text(found, "http"));
+    ret->pid = ps_json_u64(found, "pid");
     if (ret->http[0] == '\0') {
         return psd_error_set(err, PSD_CONNECT,
                              "node \"%s\" has no HTTP port: http.listen is off, or auto where psd "

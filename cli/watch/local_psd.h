@@ -19,6 +19,7 @@ typedef struct ps_local_psd {
     char node[PS_LOCAL_HTTP_SIZE];
     char http[PS_LOCAL_HTTP_SIZE]; /* "http://127.0.0.1:7173" */
     char token[PS_LOCAL_TOKEN_SIZE];
+    uint64_t pid; /* that it had when it wrote them */
 } ps_local_psd_t;
 
 /* Errors: PSD_CONNECT none has started there, or it has no HTTP port; PSD_DENIED its

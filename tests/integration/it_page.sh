@@ -142,14 +142,14 @@ status 405 /api/v1/tables "$auth" POST
 status 200 /api/v1/tables "Authorization: Basic $(printf 'x:%s' "$token" | base64 -w 0)"
 
 # ---- pscli beside it: a bundle without secrets, yaml, templates ----
-expect 0 support-bundle --to "$work/bundle.tar" --data-dir "$work/data"
+expect 0 support-bundle --timeout 60s --to "$work/bundle.tar" --data-dir "$work/data"
 out_has '^wrote '
-expect 0 support-bundle --to "$work/bundle.tar.gz" --data-dir "$work/data"
+expect 0 support-bundle --timeout 60s --to "$work/bundle.tar.gz" --data-dir "$work/data"
 tar xzf "$work/bundle.tar.gz" -C "$work" || fail "tar does not take the bundle"
 n_checked=$((n_checked + 4))
 for file in cluster.json nodes.json "nodes/$(hostname).json" tables.json jobs.json settings.json \
     events.json registry.json clocks.json checkpoints.json metrics.txt healthz.txt readyz.txt \
-    host/versions.txt left_out.json; do
+    host/versions.txt host/psd_limits host/psd_mounts left_out.json; do
     [ -s "$work/psd-support/$file" ] || fail "the bundle has no $file"
 done
 grep -q '"left_out":\[\]' "$work/psd-support/left_out.json" || fail "something is left out"
@@ -256,7 +256,7 @@ done
 status 200 / "$auth"
 host=psd.example status 200 /metrics "$auth"
 status 200 /healthz
-expect 0 support-bundle --to "$work/beyond.tar" --data-dir "$work/data"
+expect 0 support-bundle --timeout 60s --to "$work/beyond.tar" --data-dir "$work/data"
 tar xOf "$work/beyond.tar" psd-support/metrics.txt | grep '^psd_build_info' >/dev/null ||
     fail "the bundle has no metrics"
 n_checked=$((n_checked + 1))
