@@ -75,7 +75,7 @@ static bool has_pushed(const group_t *group, uint32_t worker)
 
 /* True when the push stands beside the one before it in the tree of positions. A span of several
  * positions meets another push only when a worker came into it behind it, by joining the running
- * clock; then that push is a sum of its own. */
+ * clock; then that push is not inside of the span's sum, but added after it. */
 static bool stands_beside(const ps_logged_t *before, const ps_logged_t *push)
 {
     return push->worker >= before->worker + before->n ||
@@ -115,45 +115,94 @@ static uint32_t count_workers(const ps_gate_t *gate, const group_t *group)
     return n > 0 ? n : 1;
 }
 
-static bool apply_sum(ps_step_t *step, ps_partition_t *self, uint32_t divisor, const group_t *group)
+/* Some pushes added up. */
+typedef struct total {
+    ps_slice_t slice;
+    ps_payload_t *payload; /* owned; NULL: no rows */
+} total_t;
+
+static void total_done(total_t *self)
+{
+    ps_payload_destroy(&self->payload);
+}
+
+static bool add_parts(const ps_partition_t *self, uint32_t divisor, const ps_combine_part_t *parts,
+                      size_t n, total_t *ret_total)
 {
     const ps_extent_t *extent = ps_store_extent(self->store);
-    const ps_row_op_t update = {.op = PS_CHANGE_UPDATE};
     const ps_combine_args_t args = {.type = self->spec->type,
                                     .first_col = extent->first_col,
                                     .width = extent->last_col - extent->first_col + 1,
                                     .divisor = divisor};
-    PSD_AUTO(ps_free_at) ps_combine_part_t *parts = ps_alloc_raw(group->n, sizeof *parts);
-    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
-    ps_slice_t slice;
 
-    for (size_t i = 0; parts != NULL && i < group->n; i++) {
-        parts[i] = (ps_combine_part_t){.first = group->pushes[i].worker,
-                                       .n = group->pushes[i].n,
-                                       .slice = &group->pushes[i].slice,
-                                       .payload = group->pushes[i].payload};
-    }
-    return parts != NULL && ps_combine(&args, parts, group->n, &slice, &payload, NULL) == PSD_OK &&
-           ps_partition_apply(step, self, PS_UPDATER_NO_WORKER, &update, &slice, payload);
+    return ps_combine(&args, parts, n, &ret_total->slice, &ret_total->payload, NULL) == PSD_OK;
 }
 
-/* The sum of one clock, or sums. As apply_each. */
-static size_t apply_clock(ps_step_t *step, ps_partition_t *self, const ps_gate_t *gate,
-                          const group_t *group)
+static bool add_pushes(const ps_partition_t *self, uint32_t divisor, const group_t *sum,
+                       total_t *ret_total)
 {
-    uint32_t divisor = self->combine == PS_COMBINE_CLOCK_MEAN ? count_workers(gate, group) : 1;
+    PSD_AUTO(ps_free_at) ps_combine_part_t *parts = ps_alloc_raw(sum->n, sizeof *parts);
+
+    for (size_t i = 0; parts != NULL && i < sum->n; i++) {
+        parts[i] = (ps_combine_part_t){.first = sum->pushes[i].worker,
+                                       .n = sum->pushes[i].n,
+                                       .slice = &sum->pushes[i].slice,
+                                       .payload = sum->pushes[i].payload};
+    }
+    return parts != NULL && add_parts(self, divisor, parts, sum->n, ret_total);
+}
+
+/* Adds `more` to the total, cell by cell. */
+static bool add_total(const ps_partition_t *self, uint32_t divisor, total_t *total,
+                      const total_t *more)
+{
+    const ps_combine_part_t parts[] = {{.n = 1, .slice = &total->slice, .payload = total->payload},
+                                       {.n = 1, .slice = &more->slice, .payload = more->payload}};
+    total_t both = {.payload = NULL};
+
+    if (!add_parts(self, divisor, parts, 2, &both)) {
+        return false;
+    }
+    total_done(total);
+    *total = both;
+    return true;
+}
+
+/* The total of the group: its sums, one after the other. It is divided once, at its end. */
+static bool add_group(const ps_partition_t *self, uint32_t divisor, const group_t *group,
+                      total_t *total)
+{
+    group_t sum = first_sum(group);
     group_t rest = *group;
 
-    while (rest.n > 0) {
-        group_t sum = first_sum(&rest);
+    if (!add_pushes(self, sum.n == group->n ? divisor : 1, &sum, total)) {
+        return false;
+    }
+    while (rest.n > sum.n) {
+        PSD_AUTO(total_done) total_t more = {.payload = NULL};
 
-        if (!apply_sum(step, self, divisor, &sum)) {
-            break;
-        }
         rest.pushes += sum.n;
         rest.n -= sum.n;
+        sum = first_sum(&rest);
+        if (!add_pushes(self, 1, &sum, &more) ||
+            !add_total(self, sum.n == rest.n ? divisor : 1, total, &more)) {
+            return false;
+        }
     }
-    return group->n - rest.n;
+    return true;
+}
+
+/* The updater runs once, for all of the group or for none of it: it takes a step each time. */
+static bool apply_group(ps_step_t *step, ps_partition_t *self, const ps_gate_t *gate,
+                        const group_t *group)
+{
+    const ps_row_op_t update = {.op = PS_CHANGE_UPDATE};
+    uint32_t divisor = self->combine == PS_COMBINE_CLOCK_MEAN ? count_workers(gate, group) : 1;
+    PSD_AUTO(total_done) total_t total = {.payload = NULL};
+
+    return add_group(self, divisor, group, &total) &&
+           ps_partition_apply(step, self, PS_UPDATER_NO_WORKER, &update, &total.slice,
+                              total.payload);
 }
 
 /* Clock by clock: first the changes of rows where they lie, then the sum. As
@@ -165,13 +214,13 @@ static size_t apply_sums(ps_step_t *step, ps_partition_t *self, const ps_job_pla
 
     while (n < open->n_pushes) {
         group_t group = group_of(&open->pushes[n], open->n_pushes - n);
-        size_t n_done = group.n == 0 ? (apply_one(step, self, &open->pushes[n]) ? 1 : 0)
-                                     : apply_clock(step, self, place->gate, &group);
+        bool done = group.n == 0 ? apply_one(step, self, &open->pushes[n])
+                                 : apply_group(step, self, place->gate, &group);
 
-        n += n_done;
-        if (n_done == 0 || n_done < group.n) {
+        if (!done) {
             break;
         }
+        n += group.n == 0 ? 1 : group.n;
     }
     return n;
 }

@@ -100,8 +100,8 @@ static const ps_msg_hello_t good_hello = {
     .version_min = 1, .version_max = 1, .incarnation = INCARNATION, .session = SESSION};
 
 /* A shard that holds partition 0 of a table of two; partition 1 is on shard 1.
- */
-static inline psd_status_t open_bench_within(bench_t *self, uint64_t memory_bytes)
+ * updater: NULL: the one that adds. */
+static inline psd_status_t open_bench_of(bench_t *self, uint64_t memory_bytes, const char *updater)
 {
     const ps_shard_args_t args = {.incarnation = INCARNATION,
                                   .memory_bytes = memory_bytes,
@@ -118,6 +118,9 @@ static inline psd_status_t open_bench_within(bench_t *self, uint64_t memory_byte
 
     *self = (bench_t){.now_ms = 100};
     ps_table_spec_init(&self->spec);
+    if (updater != NULL) {
+        cr_assert_eq(ps_updater_spec_parse(updater, &self->spec.updater, NULL), PSD_OK);
+    }
     (void)snprintf(self->spec.name, sizeof self->spec.name, "w");
     self->spec.n_rows = N_ROWS;
     self->spec.n_partitions = 2;
@@ -131,6 +134,11 @@ static inline psd_status_t open_bench_within(bench_t *self, uint64_t memory_byte
         rc = set_table(self);
     }
     return rc == PSD_OK ? hello(self, &good_hello) : rc;
+}
+
+static inline psd_status_t open_bench_within(bench_t *self, uint64_t memory_bytes)
+{
+    return open_bench_of(self, memory_bytes, NULL);
 }
 
 static inline psd_status_t open_bench(bench_t *self)
