@@ -74,7 +74,7 @@ static bool has_pushed(const group_t *group, uint32_t worker)
 }
 
 /* True when the push stands beside the one before it in the tree of positions. A span of several
- * positions meets another push only when a worker came into it behind it, by joining the running
+ * positions meets another push only when a worker came into it later, by joining the running
  * clock; then that push is not inside of the span's sum, but added after it. */
 static bool stands_beside(const ps_logged_t *before, const ps_logged_t *push)
 {

@@ -63,9 +63,9 @@ static void tell_job(void)
     cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}), PSD_OK);
 }
 
-static void setup(void)
+static void setup_with(const char *updater, ps_combine_t combine)
 {
-    cr_assert_eq(open_bench(&bench), PSD_OK);
+    cr_assert_eq(open_bench_of(&bench, 0, updater), PSD_OK);
     bench.shard->step.args.sessions_max = 64;
     version = 0;
     requests = 0;
@@ -78,11 +78,16 @@ static void setup(void)
         say_as(i, &message, NULL);
     }
     tell_job();
-    bench.spec.combine = PS_COMBINE_CLOCK_SUM;
+    bench.spec.combine = combine;
     cr_assert_eq(set_table(&bench), PSD_OK);
     for (uint32_t i = 0; i < WORKERS; i++) {
         look_as(i);
     }
+}
+
+static void setup(void)
+{
+    setup_with(NULL, PS_COMBINE_CLOCK_SUM);
 }
 
 static void teardown(void)
@@ -570,9 +575,9 @@ Test(shard_bundle, bytes_that_are_no_bundle_are_refused)
                                                   "contributors ascend by worker, then member");
 }
 
-/* A worker joins the running clock at a position of a span that is in already: C2 does not speak
+/* Worker 1 joins the running clock at a position of a span that is in already: C2 does not speak
  * of it, but all of it counts. */
-Test(shard_bundle, a_push_inside_of_a_span_that_is_in_is_a_sum_of_its_own)
+static void close_with_one_inside_of_a_span(void)
 {
     made_t made = {.bundle = {.from = NULL}};
 
@@ -588,5 +593,34 @@ Test(shard_bundle, a_push_inside_of_a_span_that_is_in_is_a_sum_of_its_own)
     push_of(1, 1, 0, 3);
     push_of(2, 1, 0, 10);
     push_of(3, 1, 0, 20);
+}
+
+Test(shard_bundle, a_push_inside_of_a_span_that_is_in_counts)
+{
+    close_with_one_inside_of_a_span();
     cr_assert_eq(pull(&bench, 0), 35);
+}
+
+/* Two steps of 5 and 30 would end elsewhere than one of 35. */
+Test(shard_bundle, a_clock_is_one_step_of_the_updater)
+{
+    static const char *const updaters[] = {"adam", "momentum", "ftrl"};
+    static const ps_combine_t combines[] = {PS_COMBINE_CLOCK_SUM, PS_COMBINE_CLOCK_MEAN};
+
+    for (size_t i = 0; i < 2 * sizeof updaters / sizeof updaters[0]; i++) {
+        float alone = 0;
+
+        teardown();
+        setup_with(updaters[i / 2], combines[i % 2]);
+        push_of(0, 1, 0, 2);
+        push_of(1, 1, 0, 3);
+        push_of(2, 1, 0, 10);
+        push_of(3, 1, 0, 20);
+        alone = pull(&bench, 0);
+        cr_assert_neq(alone, 0);
+        teardown();
+        setup_with(updaters[i / 2], combines[i % 2]);
+        close_with_one_inside_of_a_span();
+        cr_assert_eq(pull(&bench, 0), alone, "%s", updaters[i / 2]);
+    }
 }
