@@ -72,6 +72,9 @@ PSD_MUST_CHECK psd_status_t ps_partition_place(ps_step_t *step, ps_partition_t *
 /* What the request must wait for, beside its turn; PS_HELD_NOT: nothing, the gate
  * is open and its level is reachable, or it will be refused. */
 ps_held_for_t ps_partition_why(ps_step_t *step, ps_partition_t *self, const ps_request_t *request);
+/* The partition has what the request's level, or the table's, needs: a second copy in sync, a log
+ * on disk. */
+bool ps_partition_reaches_level(const ps_partition_t *self, const ps_request_t *request);
 /* It need not wait. */
 static inline bool ps_partition_is_ready(ps_step_t *step, ps_partition_t *self,
                                          const ps_request_t *request)

@@ -12,6 +12,7 @@
 #define EFFECTS_BESIDE 4 /* two records, the relay's answer, a note */
 #define EFFECTS_EACH 3   /* notes of a contributor; and an answer for each seq: */
 #define SEQS_MAX 8192    /* of all contributors */
+#define UNKNOWN "a contributor is not known here as a client of the job"
 
 /* A bundle that is looked at. */
 typedef struct look {
@@ -77,12 +78,14 @@ static void acknowledge(ps_step_t *step, ps_partition_t *self, const ps_request_
     }
 }
 
-/* A contributor hears of each of its seqs. One that is not connected asks (PROBE). */
-static void acknowledge_one(ps_step_t *step, ps_partition_t *self, const look_t *look, uint16_t i)
+/* A contributor hears of each of its seqs. One that is not connected asks (PROBE). The answer to
+ * what is `again` here has a push's level: the seqs may be pushes that came directly. */
+static void acknowledge_one(ps_step_t *step, ps_partition_t *self, const look_t *look, uint16_t i,
+                            bool again)
 {
     const ps_request_t *request = look->request;
     const ps_bundle_from_t *from = &look->bundle.from[i];
-    ps_request_t own = {.kind = has_rows(&look->bundle, i) ? PS_KIND_PUSH : PS_KIND_MARK,
+    ps_request_t own = {.kind = again || has_rows(&look->bundle, i) ? PS_KIND_PUSH : PS_KIND_MARK,
                         .table = request->table,
                         .partition = request->partition,
                         .epoch = request->epoch,
@@ -102,10 +105,10 @@ static void acknowledge_one(ps_step_t *step, ps_partition_t *self, const look_t 
     }
 }
 
-static void acknowledge_all(ps_step_t *step, ps_partition_t *self, const look_t *look)
+static void acknowledge_all(ps_step_t *step, ps_partition_t *self, const look_t *look, bool again)
 {
     for (uint16_t i = 0; i < look->bundle.n_from; i++) {
-        acknowledge_one(step, self, look, i);
+        acknowledge_one(step, self, look, i, again);
     }
     acknowledge(step, self, look->request);
 }
@@ -140,7 +143,7 @@ static const char *bar_of(const ps_step_t *step, const ps_partition_t *self,
     const ps_local_table_t *table = ps_map_get(&step->tables, self->table);
 
     if (!is_known(step, from->session, ps_gate_job(place->gate))) {
-        return "a contributor is not known here as a client of the job";
+        return UNKNOWN;
     }
     if (table != NULL && from->session <= table->lost_sessions) {
         return "a contributor used rows that are lost";
@@ -179,23 +182,45 @@ static const char *bar_of_span(ps_step_t *step, ps_partition_t *self, const ps_j
                : "rows of a span cannot be taken";
 }
 
+/* Why the sender cannot bring a bundle, or NULL. */
+static const char *bar_of_sender(const ps_partition_t *self, const ps_job_place_t *place,
+                                 const ps_request_t *request)
+{
+    if (place == NULL || !ps_gate_is_bsp(place->gate) || self->spec->combine == PS_COMBINE_EACH) {
+        return "the table does not add up this job's clocks";
+    }
+    return ps_gate_check(place->gate, request->worker, request->joins, request->member, NULL) ==
+                   PSD_OK
+               ? NULL
+               : "its sender is no worker of the job now";
+}
+
+/* Why what is here already is not answered again, or NULL. */
+static const char *bar_of_again(const ps_step_t *step, const ps_partition_t *self,
+                                const ps_job_place_t *place, const look_t *look)
+{
+    const ps_request_t push = {.kind = PS_KIND_PUSH};
+    const char *bar = bar_of_sender(self, place, look->request);
+
+    for (uint16_t i = 0; bar == NULL && i < look->bundle.n_from; i++) {
+        if (!is_known(step, look->bundle.from[i].session, look->request->job)) {
+            bar = UNKNOWN;
+        }
+    }
+    return bar == NULL && look->bundle.n_spans == 0 && !ps_partition_reaches_level(self, &push)
+               ? "the answers would wait for a level that marks do not need"
+               : bar;
+}
+
 /* NULL: all of it can be taken. */
 static const char *bar_of_all(ps_step_t *step, ps_partition_t *self, const ps_job_place_t *place,
                               const look_t *look)
 {
-    const ps_request_t *request = look->request;
-    const char *bar = NULL;
+    const char *bar = bar_of_sender(self, place, look->request);
 
-    if (place == NULL || !ps_gate_is_bsp(place->gate) || self->spec->combine == PS_COMBINE_EACH) {
-        return "the table does not add up this job's clocks";
-    }
-    if (ps_gate_check(place->gate, request->worker, request->joins, request->member, NULL) !=
-        PSD_OK) {
-        return "its sender is no worker of the job now";
-    }
-    if (self->replicas != NULL &&
+    if (bar == NULL && self->replicas != NULL &&
         ps_payload_size(look->payload) > step->args.record_bytes - PS_RECORD_BESIDE) {
-        return "one frame of limits.frame_bytes cannot replicate it";
+        bar = "one frame of limits.frame_bytes cannot replicate it";
     }
     for (uint16_t i = 0; bar == NULL && i < look->bundle.n_from; i++) {
         bar = bar_of(step, self, place, &look->bundle.from[i]);
@@ -272,16 +297,23 @@ static bool take(ps_step_t *step, ps_partition_t *self, const look_t *look)
     if (!put_record(step, self, look)) {
         return false;
     }
-    acknowledge_all(step, self, look);
+    acknowledge_all(step, self, look, false);
     return true;
 }
 
 /* It is here already, all of it. */
 static void take_again(ps_step_t *step, ps_partition_t *self, const look_t *look)
 {
+    const char *bar =
+        bar_of_again(step, self, ps_partition_find_place(self, look->request->job), look);
+
+    if (bar != NULL) {
+        split(step, look->request, look->bundle.n_from, bar);
+        return;
+    }
     ps_count_add(step->counts->repeated, 1);
     if (self->replicas == NULL || !ps_replicas_answer_waits(step, self, look->request)) {
-        acknowledge_all(step, self, look);
+        acknowledge_all(step, self, look, true);
     }
 }
 

@@ -13,9 +13,7 @@
 
 #define OTHER_AGAIN_MS 50 /* between two looks at another table's lease */
 
-/* Whether this partition has what the level needs: a second copy in sync, a log
- * on disk. */
-static bool level_is_reachable(const ps_partition_t *self, const ps_request_t *request)
+bool ps_partition_reaches_level(const ps_partition_t *self, const ps_request_t *request)
 {
     uint8_t level = request->ack == PS_ACK_DEFAULT ? (uint8_t)self->spec->ack : request->ack;
 
@@ -110,7 +108,7 @@ static ps_held_for_t ask_levels(const ps_step_t *step, const ps_partition_t *sel
     if (request->kind != PS_KIND_PUSH && request->kind != PS_KIND_BUNDLE) {
         return PS_HELD_NOT;
     }
-    if (!level_is_reachable(self, request)) {
+    if (!ps_partition_reaches_level(self, request)) {
         return PS_HELD_LEVEL;
     }
     return ps_partition_log_has_room(step, self) ? PS_HELD_NOT : PS_HELD_DISK;

@@ -69,6 +69,12 @@ static inline bool ps_request_names_other(const ps_request_t *self)
            (self->kind == PS_KIND_PUSH && self->op.op == PS_CHANGE_AXPY);
 }
 
+/* It brings rows: a PUSH, or a BUNDLE that is not of marks alone. */
+static inline bool ps_request_has_rows(const ps_request_t *self)
+{
+    return self->kind == PS_KIND_PUSH || (self->kind == PS_KIND_BUNDLE && self->n_spans > 0);
+}
+
 /* True when it finishes a clock … */
 static inline bool ps_request_marks(const ps_request_t *self)
 {

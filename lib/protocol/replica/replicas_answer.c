@@ -68,7 +68,8 @@ bool ps_replicas_has_room(const ps_step_t *step, const ps_partition_t *partition
 
 static bool is_mark(const ps_request_t *request)
 {
-    return request->kind == PS_KIND_MARK || request->of_mark;
+    return request->kind == PS_KIND_MARK || request->of_mark ||
+           (request->kind == PS_KIND_BUNDLE && !ps_request_has_rows(request));
 }
 
 /* Another copy counts: it is in sync, or the registry may make it so. */

@@ -397,6 +397,12 @@ static void on_moved(ps_session_t *self, const arrival_t *arrival)
     }
 }
 
+/* A relay brings what asks for the table's own level, which such an answer has. */
+static bool level_is_enough(const arrival_t *arrival, const ps_op_t *op)
+{
+    return op->ask.ack == PS_ACK_DEFAULT || arrival->message->ack.level >= op->ask.ack;
+}
+
 /* A bundle that a relay brought had that push or mark in it. The answer names no request: the
  * relay does not know those of its origins. */
 static void on_bundle_ack(ps_session_t *self, const arrival_t *arrival)
@@ -416,7 +422,7 @@ static void on_bundle_ack(ps_session_t *self, const arrival_t *arrival)
             break;
         }
     }
-    if (op != NULL && op->n_sends > 0 && !op->ask.pull) {
+    if (op != NULL && op->n_sends > 0 && !op->ask.pull && level_is_enough(arrival, op)) {
         end_op(self, arrival, op, NULL);
     }
 }

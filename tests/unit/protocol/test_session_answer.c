@@ -69,6 +69,29 @@ Test(session_answer, what_a_bundle_brought_ends_by_its_seq)
     EXPECT(f, "end 2 ACK\n");
 }
 
+/* It asked for more than what the table, and so a bundle, is answered at. */
+Test(session_answer, a_bundle_s_level_may_be_too_low_for_it)
+{
+    FIXTURE(f);
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = bytes_of(4);
+    ps_op_start_t wanted = {.kind = PS_KIND_PUSH,
+                            .table = 1,
+                            .slice = a_slice(),
+                            .payload = payload,
+                            .ack = PS_ACK_DISK};
+    ps_message_t high = {.kind = PS_KIND_ACK,
+                         .ack = {ADDRESS(0, 0, EPOCH, 2), .level = PS_ACK_DISK}};
+
+    wanted.slice.n_values = 1;
+    get_ready(f);
+    cr_assert_eq(start(f, &wanted), 2);
+    ps_outbox_clear(&f->outbox);
+    ack(f, 0, 0, 0, 2);
+    EXPECT(f, "");
+    receive(f, 0, &high, NULL);
+    EXPECT(f, "end 2 ACK\n");
+}
+
 Test(session_answer, refusal_for_good_ends_it)
 {
     FIXTURE(f);

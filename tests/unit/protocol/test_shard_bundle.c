@@ -482,6 +482,35 @@ Test(shard_bundle, only_a_worker_of_the_job_brings_one)
     expect_taken();
 }
 
+/* Anybody could else have a shard answer others, as often as they have pushed. */
+Test(shard_bundle, what_is_here_is_answered_only_to_who_may_bring_it)
+{
+    made_t made = {.bundle = {.from = NULL}};
+
+    push_of(0, 1, 0, 1);
+    push_of(1, 1, 0, 1);
+    add_from(&made, 0, 2, 1);
+    workers[3].state = PS_WORKER_FINISHED;
+    tell_job();
+    bring(3, &made, 0);
+    expect_split(2, "its sender is no worker of the job now");
+    cr_assert_eq(acks_of(0, 1), 0);
+    bring(2, &made, 0);
+    expect_taken();
+    cr_assert_eq(acks_of(0, 1), 1);
+}
+
+Test(shard_bundle, a_client_of_no_job_is_not_answered_by_a_bundle)
+{
+    made_t made = {.bundle = {.from = NULL}};
+
+    cr_assert_eq(push(&bench, 1, 0, 1), PSD_OK);
+    add_from(&made, 0, 1, 1);
+    made.from[0].session = SESSION;
+    bring(2, &made, 0);
+    expect_split(1, "a contributor is not known here as a client of the job");
+}
+
 /* Sessions are numbers; a relay may not use up seqs of clients to come, nor of others. */
 Test(shard_bundle, a_session_of_others_splits_it)
 {
