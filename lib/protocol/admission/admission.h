@@ -105,10 +105,15 @@ PSD_MUST_CHECK bool ps_partition_settle_combine(ps_step_t *step, ps_partition_t 
                                                 const ps_job_place_t *place);
 /* Answers or holds a BUNDLE. It is taken whole or not at all. */
 void ps_partition_bundle(ps_step_t *step, ps_partition_t *self, const ps_request_t *request);
-/* Takes a ready one, or answers what else becomes of it. false: no memory now; nothing changed
- * and nothing was answered. */
-PSD_MUST_CHECK bool ps_partition_take_bundle(ps_step_t *step, ps_partition_t *self,
-                                             const ps_request_t *request);
+typedef enum ps_bundle_end {
+    PS_BUNDLE_ANSWERED = 1, /* it was taken, or is not to be taken any more */
+    PS_BUNDLE_WAITS = 2,    /* it is its turn, and it must wait as before */
+    PS_BUNDLE_LATER = 3     /* no memory now; nothing changed and nothing was answered */
+} ps_bundle_end_t;
+
+/* Takes a held one if it is ready, or answers what else becomes of it. */
+PSD_MUST_CHECK ps_bundle_end_t ps_partition_take_bundle(ps_step_t *step, ps_partition_t *self,
+                                                        const ps_request_t *request);
 /* Serves or refuses a ready PULL. */
 void ps_partition_serve(ps_step_t *step, ps_partition_t *self, const ps_request_t *request);
 /* Holds a request for that reason, or refuses it with BUSY when its client or the

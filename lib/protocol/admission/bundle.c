@@ -339,12 +339,22 @@ static bool is_in_turn(ps_step_t *step, ps_partition_t *self, const look_t *look
     }
 }
 
-bool ps_partition_take_bundle(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
+ps_bundle_end_t ps_partition_take_bundle(ps_step_t *step, ps_partition_t *self,
+                                         const ps_request_t *request)
 {
     PSD_AUTO(look_done) look_t look = {.request = request};
 
-    return look_at(request, &look, NULL) == PSD_OK &&
-           (!is_in_turn(step, self, &look) || take(step, self, &look));
+    if (look_at(request, &look, NULL) != PSD_OK) {
+        return PS_BUNDLE_LATER;
+    }
+    /* what waits for its clock may meanwhile have come directly: it would wait for nothing */
+    if (!is_in_turn(step, self, &look)) {
+        return PS_BUNDLE_ANSWERED;
+    }
+    if (!ps_partition_is_ready(step, self, request)) {
+        return PS_BUNDLE_WAITS;
+    }
+    return take(step, self, &look) ? PS_BUNDLE_ANSWERED : PS_BUNDLE_LATER;
 }
 
 /* The same one waits here. */

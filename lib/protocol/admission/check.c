@@ -105,7 +105,7 @@ static bool other_allows(ps_step_t *step, ps_partition_t *self, const ps_request
 static ps_held_for_t ask_levels(const ps_step_t *step, const ps_partition_t *self,
                                 const ps_request_t *request)
 {
-    if (request->kind != PS_KIND_PUSH && request->kind != PS_KIND_BUNDLE) {
+    if (!ps_request_has_rows(request)) {
         return PS_HELD_NOT;
     }
     if (!ps_partition_reaches_level(self, request)) {

@@ -132,11 +132,12 @@ static bool let_through(ps_step_t *step, ps_partition_t *self, ps_held_t *held)
         return true;
     }
     if (held->is.kind == PS_KIND_BUNDLE) {
-        if (!ps_partition_is_ready(step, self, &held->is)) {
-            return false;
-        }
-        if (!ps_partition_take_bundle(step, self, &held->is)) {
+        ps_bundle_end_t end = ps_partition_take_bundle(step, self, &held->is);
+
+        if (end == PS_BUNDLE_LATER) {
             ps_partition_wake(step, self, step->now_ms + RETRY_MS);
+        }
+        if (end != PS_BUNDLE_ANSWERED) {
             return false;
         }
         ps_partition_let_go(step, self, held);

@@ -591,6 +591,44 @@ Test(shard_bundle, one_that_is_early_waits_for_the_clock)
     cr_assert_eq(pull(&bench, 0), 9);
 }
 
+/* It would wait for its clock, and keep its bytes here, for nothing. */
+Test(shard_bundle, one_that_waits_is_split_when_its_turn_has_passed)
+{
+    made_t made = {.bundle = {.from = NULL}};
+
+    push_of(0, 1, 0, 1);
+    push_of(1, 1, 0, 1);
+    push_of(2, 1, 0, 1);
+    add_span(&made, 0, 2, 2, 5);
+    bring(0, &made, 1);
+    cr_assert_eq(bench.shard->step.n_held, 1);
+    push_of(1, 2, 1, 2); /* waits as well */
+    bench.now_ms += 60;
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}), PSD_OK);
+    expect_split(0, "it is not the turn of all its contributors");
+    cr_assert_eq(bench.shard->step.n_held, 1);
+    push_of(3, 1, 0, 1);
+    push_of(0, 2, 1, 3);
+    push_of(2, 2, 1, 0);
+    push_of(3, 2, 1, 0);
+    cr_assert_eq(pull(&bench, 0), 9);
+}
+
+/* As a MARK, which brings no rows. */
+Test(shard_bundle, marks_alone_wait_for_no_level)
+{
+    made_t made = {.bundle = {.from = NULL}};
+
+    bench.spec.ack = PS_ACK_DISK;
+    cr_assert_eq(set_table(&bench), PSD_OK);
+    cr_assert_eq(partition_of(&bench)->spec->ack, PS_ACK_DISK);
+    add_from(&made, 0, 2, 1);
+    bring(0, &made, 0);
+    expect_taken();
+    bring(0, &made, 0); /* their pushes would never be answered */
+    expect_split(2, "the answers would wait for a level that marks do not need");
+}
+
 Test(shard_bundle, bytes_that_are_no_bundle_are_refused)
 {
     made_t made = {.bundle = {.from = NULL}};
