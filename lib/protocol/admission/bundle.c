@@ -138,7 +138,7 @@ static bool has_windows(const ps_step_t *step, const ps_partition_t *self,
 
 /* Why a contributor cannot be in a bundle; NULL: it can. */
 static const char *bar_of(const ps_step_t *step, const ps_partition_t *self,
-                          const ps_job_place_t *place, const ps_bundle_from_t *from)
+                          const ps_job_place_t *place, const ps_bundle_from_t *from, uint64_t clock)
 {
     const ps_local_table_t *table = ps_map_get(&step->tables, self->table);
 
@@ -148,9 +148,13 @@ static const char *bar_of(const ps_step_t *step, const ps_partition_t *self,
     if (table != NULL && from->session <= table->lost_sessions) {
         return "a contributor used rows that are lost";
     }
-    return ps_gate_check(place->gate, from->worker, from->joins, from->member, NULL) == PSD_OK
+    if (ps_gate_check(place->gate, from->worker, from->joins, from->member, NULL) != PSD_OK) {
+        return "a contributor may not work now";
+    }
+    /* a lower mark would be ignored; a higher one would leap over clocks of which more may come */
+    return !from->marks || ps_gate_is_at(place->gate, from->worker, from->member, clock)
                ? NULL
-               : "a contributor may not work now";
+               : "a contributor that marks is in another clock";
 }
 
 /* Why a span cannot be taken as it is. */
@@ -223,7 +227,7 @@ static const char *bar_of_all(ps_step_t *step, ps_partition_t *self, const ps_jo
         bar = "one frame of limits.frame_bytes cannot replicate it";
     }
     for (uint16_t i = 0; bar == NULL && i < look->bundle.n_from; i++) {
-        bar = bar_of(step, self, place, &look->bundle.from[i]);
+        bar = bar_of(step, self, place, &look->bundle.from[i], look->request->clock);
     }
     for (uint16_t i = 0; bar == NULL && i < look->bundle.n_spans; i++) {
         bar = bar_of_span(step, self, place, look, &look->bundle.spans[i]);

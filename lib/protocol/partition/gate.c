@@ -264,6 +264,13 @@ bool ps_gate_takes_mark(const ps_gate_t *self, uint32_t worker, uint32_t member,
     return ps_gate_is_open(self, found->marks[member]);
 }
 
+bool ps_gate_is_at(const ps_gate_t *self, uint32_t worker, uint32_t member, uint64_t clock)
+{
+    const gate_worker_t *found = find_worker(self, worker);
+
+    return found != NULL && member < found->is.n_members && found->marks[member] == clock;
+}
+
 void ps_gate_mark(ps_gate_t *self, uint32_t worker, uint32_t member, uint64_t clock)
 {
     const gate_worker_t *found = find_worker(self, worker);

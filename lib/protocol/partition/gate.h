@@ -44,6 +44,8 @@ bool ps_gate_is_open(const ps_gate_t *self, uint64_t clock);
  * opened late) is not held, because it must not wait for others that leap
  * too. */
 bool ps_gate_takes_mark(const ps_gate_t *self, uint32_t worker, uint32_t member, uint64_t clock);
+/* True when the member has finished that many clocks here. The worker was checked. */
+bool ps_gate_is_at(const ps_gate_t *self, uint32_t worker, uint32_t member, uint64_t clock);
 /* Sets a mark; a lower one than before is ignored. The worker was checked. */
 void ps_gate_mark(ps_gate_t *self, uint32_t worker, uint32_t member, uint64_t clock);
 /* Closed clocks: the number that every live worker has finished. Never

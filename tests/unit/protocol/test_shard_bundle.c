@@ -511,6 +511,21 @@ Test(shard_bundle, a_client_of_no_job_is_not_answered_by_a_bundle)
     expect_split(1, "a contributor is not known here as a client of the job");
 }
 
+/* The gate ignores a mark that it has; the clock's own would never come. */
+Test(shard_bundle, a_mark_of_another_clock_splits_it)
+{
+    made_t made = {.bundle = {.from = NULL}};
+
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        push_of(i, 1, 0, 1);
+    }
+    add_from(&made, 0, 1, 2);
+    bring(1, &made, 0);
+    expect_split(0, "a contributor that marks is in another clock");
+    bring(1, &made, 1);
+    expect_taken();
+}
+
 /* Sessions are numbers; a relay may not use up seqs of clients to come, nor of others. */
 Test(shard_bundle, a_session_of_others_splits_it)
 {
