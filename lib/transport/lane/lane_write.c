@@ -35,17 +35,18 @@ static uint64_t most_inline(const ps_lane_t *self)
     return self->out.size / RING_SHARE;
 }
 
-/* A coded body is sent as keys are: its decoder needs its own copy. */
-static bool is_coded(const ps_lane_item_t *item)
+/* A coded body and a bundle are sent as keys are: who takes them apart needs a copy that cannot
+ * change meanwhile. */
+static bool is_one_part(const ps_lane_item_t *item)
 {
-    return (item->message->flags & PS_FLAG_CODED) != 0;
+    return ps_message_is_one_part(item->message);
 }
 
 static uint64_t values_size(const ps_lane_item_t *item)
 {
     const ps_payload_t *payload = item->payload;
 
-    if (payload == NULL || is_coded(item)) {
+    if (payload == NULL || is_one_part(item)) {
         return 0;
     }
     return ps_payload_size(payload) - payload->keys.size - payload->index.size;
@@ -59,7 +60,7 @@ static uint64_t parts_size(const ps_lane_item_t *item)
     if (payload == NULL) {
         return 0;
     }
-    return is_coded(item) ? ps_payload_size(payload) : payload->keys.size + payload->index.size;
+    return is_one_part(item) ? ps_payload_size(payload) : payload->keys.size + payload->index.size;
 }
 
 static uint8_t *append(uint8_t *to, ps_bytes_t bytes)
@@ -98,7 +99,7 @@ static uint8_t *append_parts(uint8_t *to, const ps_lane_item_t *item, uint64_t f
     }
     to = append_part(to, payload->keys, &at, from, n);
     to = append_part(to, payload->index, &at, from, n);
-    for (size_t i = 0; is_coded(item) && i < payload->n_spans; i++) {
+    for (size_t i = 0; is_one_part(item) && i < payload->n_spans; i++) {
         to = append_part(to, payload->spans[i], &at, from, n);
     }
     return to;
@@ -132,8 +133,8 @@ static bool is_placed(const ps_lane_t *self, const ps_payload_t *payload)
 static ps_lane_written_t decide_values(ps_lane_t *self, ps_lane_item_t *item, uint64_t size)
 {
     ps_lane_reclaim(self);
-    item->checks = item->message->kind == PS_KIND_PUSH && !is_coded(item) && size > SMALL_VALUES &&
-                   self->n_bodies > 0;
+    item->checks = item->message->kind == PS_KIND_PUSH && !is_one_part(item) &&
+                   size > SMALL_VALUES && self->n_bodies > 0;
     if (size > 0 && is_placed(self, item->payload)) {
         item->how = HOW_PLACED;
         return PS_LANE_WRITTEN;
@@ -310,7 +311,7 @@ static ps_lane_written_t write_record(ps_lane_t *self, ps_lane_item_t *item,
     head.header_size = (uint16_t)ps_message_encode(message, record + PS_LANE_RECORD_FULL_HEAD);
     at = record + PS_LANE_RECORD_FULL_HEAD + head.header_size;
     if (is_first && item->payload != NULL) {
-        head.index_size = is_coded(item) ? 0 : item->payload->index.size;
+        head.index_size = is_one_part(item) ? 0 : item->payload->index.size;
         head.keys_size = parts_size(item) - head.index_size;
         head.parts_size = item->parts_sent;
         at = append_parts(at, item, item->parts_sent, rest);

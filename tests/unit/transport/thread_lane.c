@@ -47,6 +47,35 @@ static bool body_of(lane_kit_t *kit, uint64_t n)
     return true;
 }
 
+/* It comes whole, in memory that is the server's alone. */
+static bool bundle_of(lane_kit_t *kit, size_t size)
+{
+    uint8_t *bytes = malloc(size);
+    const ps_message_t sent = {.kind = PS_KIND_BUNDLE,
+                               .bundle = {.request = size, .job = 1, .n_from = 1, .n_spans = 1}};
+    ps_payload_t *payload = NULL;
+    arrived_t got;
+
+    CHECK(bytes != NULL);
+    lane_kit_fill(bytes, size);
+    payload = ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                             (ps_bytes_t){bytes, size}, NULL, NULL);
+    CHECK_OK(ps_socket_send(kit->link, 0, &sent, payload, kit->err), kit->err);
+    CHECK_OK(lane_kit_receive(kit->port, kit->link, &got, kit->err), kit->err);
+    CHECK(got.message.kind == PS_KIND_BUNDLE && got.message.bundle.request == size);
+    CHECK(got.payload->n_spans == 1 && lane_kit_same(got.payload, size) && !got.payload->shared);
+    ps_payload_destroy(&got.payload);
+    ps_payload_destroy(&payload);
+    free(bytes);
+    return true;
+}
+
+static bool bundles_of_every_size_arrive(lane_kit_t *kit)
+{
+    return bundle_of(kit, 400) && bundle_of(kit, 2 << 10) && bundle_of(kit, 100 << 10) &&
+           bundle_of(kit, 2 << 20) && body_of(kit, 100);
+}
+
 /* Small, in the ring, in the arena, in pieces; keys longer than a ring; more
  * values than the arena has. */
 static bool bodies_of_every_size_arrive(lane_kit_t *kit)
@@ -443,10 +472,10 @@ static bool run(uint32_t spin_us)
         (void)fprintf(stderr, "connect: %s\n", psd_error_text(kit.err));
         ok = false;
     }
-    ok = ok && bodies_of_every_size_arrive(&kit) && answer_lies_in_its_room(&kit) &&
-         room_is_offered_once(&kit) && room_is_not_offered_late(&kit) &&
-         block_is_not_copied(&kit) && not_finite_is_seen(&kit) && full_queue_is_busy(&kit) &&
-         full_answers_are_busy(&kit) && end_of_a_link_is_told(&kit) &&
+    ok = ok && bodies_of_every_size_arrive(&kit) && bundles_of_every_size_arrive(&kit) &&
+         answer_lies_in_its_room(&kit) && room_is_offered_once(&kit) &&
+         room_is_not_offered_late(&kit) && block_is_not_copied(&kit) && not_finite_is_seen(&kit) &&
+         full_queue_is_busy(&kit) && full_answers_are_busy(&kit) && end_of_a_link_is_told(&kit) &&
          more_than_most_are_turned_away(&kit) && without_files_all_are_hung_up_on(&kit) &&
          endpoints_are_checked(&kit) && end_of_the_port_is_noticed(&kit) &&
          bodies_of_every_size_arrive(&kit);
