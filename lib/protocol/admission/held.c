@@ -10,7 +10,7 @@
 
 #define NS_PER_MS 1000000
 #define RETRY_MS 50        /* after memory was short */
-#define TELL_AGAIN_MS 1000 /* least time between two PARKED of one request */
+#define TELL_AGAIN_MS 1000 /* least time between two PARKED of one push or mark */
 
 static void count_held(ps_step_t *step, ps_partition_t *self, const ps_request_t *request,
                        bool more)
@@ -271,14 +271,14 @@ bool ps_partition_hindrance(const ps_step_t *step, const ps_partition_t *self,
     if (ps_partition_is_restoring(self)) {
         (void)snprintf(ret_text, size, "partition %" PRIu32 " is being restored from a checkpoint",
                        self->number);
-    } else if (request->kind == PS_KIND_PUSH && !ps_partition_log_has_room(step, self)) {
+    } else if (ps_request_has_rows(request) && !ps_partition_log_has_room(step, self)) {
         ps_partition_log_reason(step, ret_text, size);
-    } else if (request->kind == PS_KIND_PUSH && level == PS_ACK_DISK && !self->has_log) {
+    } else if (ps_request_has_rows(request) && level == PS_ACK_DISK && !self->has_log) {
         (void)snprintf(ret_text, size,
                        "ack level disk is not available: the table was created with ack %s, so "
                        "partition %" PRIu32 " has no log on disk",
                        ps_ack_name(self->spec->ack), self->number);
-    } else if (request->kind == PS_KIND_PUSH && level == PS_ACK_REPLICA &&
+    } else if (ps_request_has_rows(request) && level == PS_ACK_REPLICA &&
                (self->replicas == NULL || self->replicas->n_in_sync == 0)) {
         (void)snprintf(ret_text, size,
                        "ack level replica is not available: partition %" PRIu32 " has one copy",
@@ -327,6 +327,15 @@ void ps_partition_reason(const ps_step_t *step, const ps_partition_t *self,
     }
 }
 
+/* When to tell again. A relay passes it on as a sign of life, so a bundle's sender says how often;
+ * a push that is retried after its caller's deadline has 1 ms left. */
+static uint64_t tell_again_ms(const ps_request_t *request)
+{
+    uint64_t least = request->kind == PS_KIND_BUNDLE ? RETRY_MS : TELL_AGAIN_MS;
+
+    return request->timeout_ms > least ? request->timeout_ms : least;
+}
+
 /* A held request is due to be answered: a pull ends, a push or mark stays
  * held. */
 static void tell(ps_step_t *step, ps_partition_t *self, ps_held_t *held)
@@ -340,9 +349,7 @@ static void tell(ps_step_t *step, ps_partition_t *self, ps_held_t *held)
         return;
     }
     ps_answer_parked(step, &held->is, text);
-    /* A push that is retried after its caller's deadline has 1 ms left. */
-    held->tell_ms =
-        step->now_ms + (held->is.timeout_ms > TELL_AGAIN_MS ? held->is.timeout_ms : TELL_AGAIN_MS);
+    held->tell_ms = step->now_ms + tell_again_ms(&held->is);
 }
 
 void ps_partition_tick(ps_step_t *step, ps_partition_t *self)

@@ -591,6 +591,10 @@ Test(shard_bundle, one_that_is_early_waits_for_the_clock)
     bench.now_ms += 60;
     cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}), PSD_OK);
     cr_assert_eq(relay_heard()->kind, PS_KIND_PARKED);
+    bench.now_ms += 60; /* as often as its sender asked for */
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}), PSD_OK);
+    cr_assert_not_null(relay_heard());
+    cr_assert_eq(relay_heard()->kind, PS_KIND_PARKED);
     push_of(3, 1, 0, 1);
     expect_taken();
     for (size_t i = 0; i < bench.outbox.n_effects; i++) {
@@ -627,6 +631,25 @@ Test(shard_bundle, one_that_waits_is_split_when_its_turn_has_passed)
     push_of(2, 2, 1, 0);
     push_of(3, 2, 1, 0);
     cr_assert_eq(pull(&bench, 0), 9);
+}
+
+/* Its origins learn why. */
+Test(shard_bundle, one_that_waits_for_a_level_says_so)
+{
+    made_t made = {.bundle = {.from = NULL}};
+
+    bench.spec.ack = PS_ACK_DISK;
+    cr_assert_eq(set_table(&bench), PSD_OK);
+    add_span(&made, 0, 2, 1, 5);
+    bring(0, &made, 0);
+    cr_assert_null(relay_heard());
+    bench.now_ms += 60;
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}), PSD_OK);
+    cr_assert_not_null(relay_heard());
+    cr_assert_eq(relay_heard()->kind, PS_KIND_PARKED);
+    cr_assert_str_eq(relay_heard()->parked.text,
+                     "ack level disk is not available: the table was created with ack disk, so "
+                     "partition 0 has no log on disk");
 }
 
 /* As a MARK, which brings no rows. */
