@@ -112,6 +112,7 @@ typedef struct ps_op_start {
  * its partition have arrived, so that they are not those of a later clock. It
  * ends with a PS_EFFECT_DONE whose `to` is the op and whose message is ACK,
  * VALUES (with payload) or REFUSED. Until then the session holds the payload.
+ * A BUNDLE of more bytes than the shard's chunk_bytes ends with PSD_LIMIT when its turn comes.
  * A BUNDLE is sent once for each connection: where the shard is silent, it is
  * asked whether it lives, and does not get the bytes again.
  *

@@ -362,6 +362,13 @@ static bool waits_for_values(const ps_part_t *part, const ps_op_t *op)
     return false;
 }
 
+/* A bundle goes in one frame. A shard takes frames of that size at least; it would hang up on a
+ * larger one than it takes, each time that it comes. */
+static bool is_too_large(const ps_link_t *link, const ps_op_t *op)
+{
+    return op->ask.kind == PS_KIND_BUNDLE && ps_payload_size(op->ask.payload) > link->chunk_bytes;
+}
+
 void ps_link_flush(ps_session_t *self, uint64_t now_ms, ps_link_t *link, ps_outbox_t *outbox)
 {
     ps_part_t *part = NULL;
@@ -376,6 +383,13 @@ void ps_link_flush(ps_session_t *self, uint64_t now_ms, ps_link_t *link, ps_outb
         ps_part_leave_ring(part);
         if (op == NULL || !op->credited) {
             part->blocked = false;
+            continue;
+        }
+        if (is_too_large(link, op)) {
+            ps_op_end_locally(self, op, PSD_LIMIT, "a bundle of more bytes than chunk_bytes",
+                              outbox);
+            ps_part_make_ready(part, now_ms);
+            self->wake_ms = 0; /* its credits are free for others */
             continue;
         }
         part->blocked = waits_for_values(part, op) || !ps_bulk_choose(self, now_ms, op, outbox);

@@ -115,14 +115,29 @@ Test(session_bundle, one_that_is_cancelled_is_forgotten)
     EXPECT(f, "end 2 ACK\n");
 }
 
+/* The welcome takes pieces of 64 bytes. */
+Test(session_bundle, one_that_the_shard_may_not_take_is_not_sent)
+{
+    FIXTURE(f);
+
+    get_ready(f);
+    (void)bundle_of(f, 0, 65);
+    EXPECT(f, "end 2 LIMIT: a bundle of more bytes than chunk_bytes\n");
+    cr_assert_eq(ps_session_pending(f->session, true), 0);
+    (void)bundle_of(f, 0, 64);
+    EXPECT(f, "0 < BUNDLE\n");
+    (void)push(f, 0);
+    EXPECT(f, "0 < PUSH 4 p0 seq 2 e5\n");
+}
+
 /* The welcome grants 100 bytes. */
 Test(session_bundle, its_credits_are_given_back)
 {
     FIXTURE(f);
 
     get_ready(f);
-    (void)bundle_of(f, 0, 80);
-    (void)bundle_of(f, 1, 80);
+    (void)bundle_of(f, 0, 60);
+    (void)bundle_of(f, 1, 60);
     EXPECT(f, "0 < BUNDLE\n");
     ps_session_cancel(f->session, 2);
     tick_at(f, f->now_ms + 1);
