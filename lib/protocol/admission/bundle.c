@@ -2,7 +2,7 @@
 /* A bundle at its partition: what several clients pushed and marked in one clock, taken as one
  * record when it is the turn of all of it; else each of them sends its own. */
 #include "base/alloc.h"
-#include "model/store/store_ops.h"
+#include "model/store/store_growth.h"
 #include "protocol/admission/admission.h"
 #include "protocol/partition/answer.h"
 #include "protocol/partition/bundle_turn.h"
@@ -157,9 +157,19 @@ static const char *bar_of(const ps_step_t *step, const ps_partition_t *self,
                : "a contributor that marks is in another clock";
 }
 
-/* Why a span cannot be taken as it is. */
+/* Bytes that a span would take, of its open clock and in rows. */
+static uint64_t cost_of(const ps_step_t *step, const ps_partition_t *self,
+                        const ps_bundle_span_t *span, const ps_payload_t *payload)
+{
+    bool has_limit = step->args.memory_bytes > 0 || self->use->limit_bytes > 0;
+
+    return ps_open_clock_cost(payload, span->n_from) +
+           (has_limit ? ps_store_growth(self->store, &span->slice, payload) : 0);
+}
+
+/* Why a span cannot be taken as it is, beside those before it, which take *beside bytes. */
 static const char *bar_of_span(ps_step_t *step, ps_partition_t *self, const ps_job_place_t *place,
-                               const look_t *look, const ps_bundle_span_t *span)
+                               const look_t *look, const ps_bundle_span_t *span, uint64_t *beside)
 {
     const ps_bundle_from_t *first = &look->bundle.from[span->from];
     PSD_AUTO(ps_payload_destroy)
@@ -174,6 +184,8 @@ static const char *bar_of_span(ps_step_t *step, ps_partition_t *self, const ps_j
                                .joins = first->joins,
                                .clock = look->request->clock,
                                .session = first->session,
+                               .n_from = span->n_from,
+                               .beside = *beside,
                                .slice = span->slice,
                                .payload = payload};
     ps_job_place_t *same = NULL;
@@ -181,9 +193,11 @@ static const char *bar_of_span(ps_step_t *step, ps_partition_t *self, const ps_j
     if (!ps_bundle_fills(place, &look->bundle, span, look->request->clock)) {
         return "others at a span's positions push by themselves";
     }
-    return payload != NULL && ps_partition_check(step, self, &push, &same, NULL) == PSD_OK
-               ? NULL
-               : "rows of a span cannot be taken";
+    if (payload == NULL || ps_partition_check(step, self, &push, &same, NULL) != PSD_OK) {
+        return "rows of a span cannot be taken";
+    }
+    *beside += cost_of(step, self, span, payload);
+    return NULL;
 }
 
 /* Why the sender cannot bring a bundle, or NULL. */
@@ -221,6 +235,7 @@ static const char *bar_of_all(ps_step_t *step, ps_partition_t *self, const ps_jo
                               const look_t *look)
 {
     const char *bar = bar_of_sender(self, place, look->request);
+    uint64_t beside = 0;
 
     if (bar == NULL && self->replicas != NULL &&
         ps_payload_size(look->payload) > step->args.record_bytes - PS_RECORD_BESIDE) {
@@ -230,7 +245,7 @@ static const char *bar_of_all(ps_step_t *step, ps_partition_t *self, const ps_jo
         bar = bar_of(step, self, place, &look->bundle.from[i], look->request->clock);
     }
     for (uint16_t i = 0; bar == NULL && i < look->bundle.n_spans; i++) {
-        bar = bar_of_span(step, self, place, look, &look->bundle.spans[i]);
+        bar = bar_of_span(step, self, place, look, &look->bundle.spans[i], &beside);
     }
     return bar == NULL && !has_windows(step, self, &look->bundle) ? "too many clients push here"
                                                                   : bar;

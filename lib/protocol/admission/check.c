@@ -222,7 +222,7 @@ static psd_status_t check_worker(ps_step_t *step, ps_partition_t *self, const ps
 static psd_status_t check_open_clock(const ps_step_t *step, const ps_job_place_t *place,
                                      const ps_request_t *request, psd_error_t *err)
 {
-    uint64_t cost = ps_open_clock_cost(request->payload);
+    uint64_t cost = ps_open_clock_cost(request->payload, request->n_from) + request->beside;
 
     if (place == NULL || !ps_gate_is_bsp(place->gate) ||
         (step->logged_bytes <= step->args.held_bytes &&
@@ -312,7 +312,8 @@ static psd_status_t check_memory(const ps_step_t *step, const ps_partition_t *se
                                    (bsp ? step->logged_bytes : 0)};
     const budget_t table = {.limit = use->limit_bytes,
                             .kept = use->row_bytes + (bsp ? use->logged_bytes : 0)};
-    uint64_t log = bsp ? ps_open_clock_cost(request->payload) : 0;
+    uint64_t log =
+        bsp ? ps_open_clock_cost(request->payload, request->n_from) + request->beside : 0;
     uint64_t more = 0;
 
     if (node.limit == 0 && table.limit == 0) {

@@ -47,9 +47,9 @@ static int compare_by_clock(const void *left, const void *right)
     return order != 0 ? order : compare(left, right);
 }
 
-uint64_t ps_open_clock_cost(const ps_payload_t *payload)
+uint64_t ps_open_clock_cost(const ps_payload_t *payload, uint16_t n_from)
 {
-    return sizeof(ps_logged_t) + ps_payload_size(payload);
+    return sizeof(ps_logged_t) + ps_payload_size(payload) + n_from * sizeof(ps_bundle_from_t);
 }
 
 bool ps_open_clock_reserve(ps_open_clock_t *self, size_t n)
@@ -79,7 +79,7 @@ bool ps_open_clock_add(ps_open_clock_t *self, const ps_logged_t *push)
         self->pushes[self->n_pushes].payload = ps_payload_keep(push->payload);
     }
     self->n_pushes++;
-    self->bytes += ps_open_clock_cost(push->payload);
+    self->bytes += ps_open_clock_cost(push->payload, push->n_from);
     return true;
 }
 
@@ -100,7 +100,7 @@ void ps_open_clock_sort_by_clock(ps_open_clock_t *self)
 void ps_open_clock_drop(ps_open_clock_t *self, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        self->bytes -= ps_open_clock_cost(self->pushes[i].payload);
+        self->bytes -= ps_open_clock_cost(self->pushes[i].payload, self->pushes[i].n_from);
         ps_payload_destroy(&self->pushes[i].payload);
         ps_free(self->pushes[i].from);
     }

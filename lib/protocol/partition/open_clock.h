@@ -37,8 +37,8 @@ typedef struct ps_open_clock {
 } ps_open_clock_t;
 
 void ps_open_clock_done(ps_open_clock_t *self);
-/* What a push with this payload would add to bytes. */
-uint64_t ps_open_clock_cost(const ps_payload_t *payload);
+/* What a push with this payload would add to bytes, or a span of n_from contributors; 0: a push. */
+uint64_t ps_open_clock_cost(const ps_payload_t *payload, uint16_t n_from);
 /* Makes room for n more. false: no memory. */
 PSD_MUST_CHECK bool ps_open_clock_reserve(ps_open_clock_t *self, size_t n);
 /* Adds a push or span; keeps the payload, takes the list of contributors. false: no memory,

@@ -105,8 +105,8 @@ static bool keep_push(ps_step_t *step, ps_partition_t *self, ps_job_place_t *pla
     if (!ps_open_clock_add(&place->open, &push)) {
         return false;
     }
-    step->logged_bytes += ps_open_clock_cost(payload);
-    self->use->logged_bytes += ps_open_clock_cost(payload);
+    step->logged_bytes += ps_open_clock_cost(payload, 0);
+    self->use->logged_bytes += ps_open_clock_cost(payload, 0);
     return true;
 }
 

@@ -72,12 +72,13 @@ static void keep_span(ps_step_t *step, ps_partition_t *self, ps_job_place_t *pla
                       ps_logged_t *entry)
 {
     bool added = ps_open_clock_add(&place->open, entry);
+    uint64_t cost = ps_open_clock_cost(entry->payload, entry->n_from);
 
     (void)added; /* there is room */
     self->pushes += entry->n_from;
     self->rows_pushed += entry->slice.n_rows;
-    step->logged_bytes += ps_open_clock_cost(entry->payload);
-    self->use->logged_bytes += ps_open_clock_cost(entry->payload);
+    step->logged_bytes += cost;
+    self->use->logged_bytes += cost;
     ps_payload_destroy(&entry->payload); /* the clock holds it */
 }
 

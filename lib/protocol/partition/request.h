@@ -41,6 +41,7 @@ typedef struct ps_request {
     uint8_t answer_values_as; /* ps_values_as_t */
     uint16_t n_from;          /* BUNDLE: contributors … */
     uint16_t n_spans;         /* … and spans of its payload */
+    uint64_t beside;          /* one span as a PUSH: bytes that those before it take */
     ps_row_op_t op;
     uint64_t since; /* PULL: only rows changed after this version */
     ps_slice_t slice;

@@ -561,6 +561,24 @@ Test(shard_bundle, bad_rows_split_it)
     expect_split(0, "rows of a span cannot be taken");
 }
 
+/* Each span alone would fit beside what is here. */
+Test(shard_bundle, its_spans_fit_together_or_it_is_split)
+{
+    made_t made = {.bundle = {.from = NULL}};
+    uint64_t one = sizeof(ps_logged_t) + sizeof(float) + 2 * sizeof(ps_bundle_from_t);
+
+    add_span(&made, 0, 2, 1, 2);
+    add_span(&made, 2, 2, 1, 3);
+    bench.shard->step.args.held_bytes = 2 * one - 1;
+    bring(0, &made, 0);
+    expect_split(0, "rows of a span cannot be taken");
+    bench.shard->step.args.held_bytes = 2 * one;
+    bring(0, &made, 0);
+    expect_taken();
+    cr_assert_eq(bench.shard->step.logged_bytes, 0, "the clock has closed");
+    cr_assert_eq(pull(&bench, 0), 5);
+}
+
 Test(shard_bundle, too_many_seqs_split_it)
 {
     made_t made = {.bundle = {.from = NULL}};
