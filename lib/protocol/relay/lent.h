@@ -12,6 +12,9 @@
  *          direct    it went
  * Order    Of one partition seqs ascend. While something is lent or doubtful, nothing goes
  *          directly past it; while something is back or direct, nothing is lent past it.
+ * Doubt    What was lent may have been taken until the server has said so, also when the relay gave
+ *          it back. A session that begins again under another identity must count it as an unsure
+ *          send that no refusal takes back (protocol/session/session_forgotten.c).
  * Time     now_ms of any clock that does not go back.
  * Owner    The caller; ps_lent_destroy. Payloads are held.
  * Threads  One at a time.

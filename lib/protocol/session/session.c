@@ -335,6 +335,7 @@ psd_status_t ps_session_start(ps_session_t *self, uint64_t now_ms, const ps_op_s
     op->part = part;
     op->start_ms = now_ms;
     op->heard_ms = now_ms;
+    op->sent_epoch = part->epoch; /* a bundle is of it, sent or not */
     op->bytes = ps_payload_size(start->payload);
     if (start->payload != NULL) {
         (void)ps_payload_keep(start->payload);

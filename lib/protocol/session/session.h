@@ -113,6 +113,8 @@ typedef struct ps_op_start {
  * ends with a PS_EFFECT_DONE whose `to` is the op and whose message is ACK,
  * VALUES (with payload) or REFUSED. Until then the session holds the payload.
  * A BUNDLE of more bytes than the shard's chunk_bytes ends with PSD_LIMIT when its turn comes.
+ * A BUNDLE is of the epoch in which it was started: it ends with PSD_SPLIT where it would go in
+ * another one, and each of its origins sends its own.
  * A BUNDLE is sent once for each connection: where the shard is silent, it is
  * asked whether it lives, and does not get the bytes again.
  *

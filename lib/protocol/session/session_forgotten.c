@@ -9,6 +9,10 @@
  * permanently within its epoch, and refuses sends of other epochs because of
  * the epoch. After a PROBE, its answers cannot be distinguished from answers to
  * the send, so earlier sends stay unsure.
+ *
+ * What was lent to a relay may be taken too, though it was never sent: it must
+ * count as an unsure send that no refusal takes back. No client lends yet; one
+ * that does has to count it (lent.h).
  */
 #include "base/alloc.h"
 #include "protocol/session/session_private.h"

@@ -369,6 +369,27 @@ static bool is_too_large(const ps_link_t *link, const ps_op_t *op)
     return op->ask.kind == PS_KIND_BUNDLE && ps_payload_size(op->ask.payload) > link->chunk_bytes;
 }
 
+/* Within an epoch the partition refuses sessions that it has forgotten. A new primary may not know
+ * them: what they had lent would count again, beside what they sent under another identity. */
+static bool is_of_another_epoch(const ps_op_t *op)
+{
+    return op->ask.kind == PS_KIND_BUNDLE && op->sent_epoch != op->part->epoch;
+}
+
+/* Ends a bundle that cannot be sent. */
+static bool end_bundle(ps_session_t *self, const ps_link_t *link, ps_op_t *op, ps_outbox_t *outbox)
+{
+    if (is_of_another_epoch(op)) {
+        ps_op_end_locally(self, op, PSD_SPLIT, "the partition has a new epoch", outbox);
+    } else if (is_too_large(link, op)) {
+        ps_op_end_locally(self, op, PSD_LIMIT, "a bundle of more bytes than chunk_bytes", outbox);
+    } else {
+        return false;
+    }
+    self->wake_ms = 0; /* its credits are free for others */
+    return true;
+}
+
 void ps_link_flush(ps_session_t *self, uint64_t now_ms, ps_link_t *link, ps_outbox_t *outbox)
 {
     ps_part_t *part = NULL;
@@ -385,11 +406,8 @@ void ps_link_flush(ps_session_t *self, uint64_t now_ms, ps_link_t *link, ps_outb
             part->blocked = false;
             continue;
         }
-        if (is_too_large(link, op)) {
-            ps_op_end_locally(self, op, PSD_LIMIT, "a bundle of more bytes than chunk_bytes",
-                              outbox);
+        if (end_bundle(self, link, op, outbox)) {
             ps_part_make_ready(part, now_ms);
-            self->wake_ms = 0; /* its credits are free for others */
             continue;
         }
         part->blocked = waits_for_values(part, op) || !ps_bulk_choose(self, now_ms, op, outbox);

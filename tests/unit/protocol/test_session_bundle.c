@@ -115,6 +115,27 @@ Test(session_bundle, one_that_is_cancelled_is_forgotten)
     EXPECT(f, "end 2 ACK\n");
 }
 
+/* The new primary may not know that its origins were forgotten. */
+Test(session_bundle, one_of_an_older_epoch_is_split)
+{
+    FIXTURE(f);
+    ps_route_t routes[N_PARTITIONS];
+
+    get_ready(f);
+    (void)bundle_of(f, 0, 40);
+    (void)push(f, 0);
+    ps_outbox_clear(&f->outbox);
+    fill_routes(routes, EPOCH);
+    routes[0].shard = 4;
+    routes[0].epoch = EPOCH + 1;
+    cr_assert_eq(ps_session_routes(f->session, 1, routes, N_PARTITIONS, NULL), PSD_OK);
+    tick_at(f, f->now_ms);
+    EXPECT(f, "open 1\n1 < HELLO\n");
+    welcome(f, 1);
+    EXPECT(f, "end 2 SPLIT: the partition has a new epoch\n"
+              "1 < PUSH 3 p0 seq 2 e6\n");
+}
+
 /* The welcome takes pieces of 64 bytes. */
 Test(session_bundle, one_that_the_shard_may_not_take_is_not_sent)
 {
