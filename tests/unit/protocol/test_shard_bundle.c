@@ -651,13 +651,21 @@ Test(shard_bundle, one_that_waits_is_split_when_its_turn_has_passed)
     cr_assert_eq(pull(&bench, 0), 9);
 }
 
+/* As if the table had been created with it: this shard has no disk. */
+static void want_disk(void)
+{
+    ps_local_table_t *table = ps_map_get(&bench.shard->step.tables, 1);
+
+    table->spec.ack = PS_ACK_DISK;
+    cr_assert_eq(partition_of(&bench)->spec->ack, PS_ACK_DISK);
+}
+
 /* Its origins learn why. */
 Test(shard_bundle, one_that_waits_for_a_level_says_so)
 {
     made_t made = {.bundle = {.from = NULL}};
 
-    bench.spec.ack = PS_ACK_DISK;
-    cr_assert_eq(set_table(&bench), PSD_OK);
+    want_disk();
     add_span(&made, 0, 2, 1, 5);
     bring(0, &made, 0);
     cr_assert_null(relay_heard());
@@ -675,9 +683,7 @@ Test(shard_bundle, marks_alone_wait_for_no_level)
 {
     made_t made = {.bundle = {.from = NULL}};
 
-    bench.spec.ack = PS_ACK_DISK;
-    cr_assert_eq(set_table(&bench), PSD_OK);
-    cr_assert_eq(partition_of(&bench)->spec->ack, PS_ACK_DISK);
+    want_disk();
     add_from(&made, 0, 2, 1);
     bring(0, &made, 0);
     expect_taken();
