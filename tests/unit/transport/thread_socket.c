@@ -208,38 +208,6 @@ static bool bodies_of_every_size_arrive(ends_t *ends)
     return body_of(ends, 1000);
 }
 
-/* It comes whole, however large: it is not cut into pieces. */
-static bool bundle_of(ends_t *ends, size_t size)
-{
-    uint8_t *bytes = calloc(size, 1);
-    const ps_message_t sent = {.kind = PS_KIND_BUNDLE,
-                               .bundle = {.request = size, .job = 1, .n_from = 1, .n_spans = 1}};
-    ps_message_t got = {.kind = PS_KIND_BYE};
-    ps_payload_t *payload = NULL;
-    ps_payload_t *arrived = NULL;
-    uint64_t conn = 0;
-
-    CHECK(bytes != NULL);
-    bytes[size - 1] = 7;
-    payload = ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
-                             (ps_bytes_t){bytes, size}, NULL, NULL);
-    CHECK_OK(send_now(ends->link, 0, &sent, payload, ends->err), ends->err);
-    CHECK_OK(receive(ends->port, &conn, &got, &arrived, ends->err), ends->err);
-    CHECK(got.kind == PS_KIND_BUNDLE && got.bundle.request == size);
-    CHECK(arrived->n_spans == 1 && arrived->spans[0].size == size &&
-          arrived->spans[0].data[size - 1] == 7);
-    ps_payload_destroy(&arrived);
-    CHECK(is_released(payload));
-    ps_payload_destroy(&payload);
-    free(bytes);
-    return true;
-}
-
-static bool bundles_of_every_size_arrive(ends_t *ends)
-{
-    return bundle_of(ends, 400) && bundle_of(ends, 2 << 10) && bundle_of(ends, 1 << 20);
-}
-
 /* A large message behind n small ones, which have the seqs 1 to n. */
 static bool body_of_behind(ends_t *ends, uint64_t n)
 {
@@ -482,10 +450,10 @@ static bool all_with_spins_of(uint32_t spin_us)
 {
     ends_t ends = {.spin_us = spin_us};
     bool ok = open_ends(&ends) && bodies_of_every_size_arrive(&ends) &&
-              bundles_of_every_size_arrive(&ends) && small_messages_come_in_batches(&ends) &&
-              text_goes_both_ways(&ends) && what_comes_before_a_send_is_heard(&ends) &&
-              bad_peers_are_named(&ends) && endpoints_are_checked(&ends) &&
-              full_queue_is_busy(&ends) && a_stopped_context_ends_waits(&ends);
+              small_messages_come_in_batches(&ends) && text_goes_both_ways(&ends) &&
+              what_comes_before_a_send_is_heard(&ends) && bad_peers_are_named(&ends) &&
+              endpoints_are_checked(&ends) && full_queue_is_busy(&ends) &&
+              a_stopped_context_ends_waits(&ends);
 
     close_ends(&ends);
     return ok;
