@@ -7,7 +7,9 @@
 #include "protocol/replica/replicas.h"
 #include "sim_cluster.h"
 
+#ifndef SEEDS_MAX
 #define SEEDS_MAX 500 /* within which it must be found */
+#endif
 
 static inline int cluster_planted_from(const char *bug, uint64_t first)
 {
