@@ -12,6 +12,7 @@
  * 77: this machine does not allow network namespaces.
  */
 #include <inttypes.h>
+#include <jansson.h>
 #include <psd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,20 +194,20 @@ static bool make_table(psd_client_t *client, const plan_t *plan, psd_error_t *er
 }
 
 /* The sum of a counter of the table's partitions. */
+/* Of the whole table. */
 static bool count(psd_client_t *client, const char *what, uint64_t *ret, psd_error_t *err)
 {
-    char name[32];
     char *reply = NULL;
-    const char *at = NULL;
+    json_t *doc = NULL;
+    json_t *number = NULL;
 
-    (void)snprintf(name, sizeof name, "\"%s\":", what);
     CHECK_OK(psd_request(client, "{\"op\":\"table_inspect\",\"name\":\"w\"}", CALL_MS, &reply, err),
              err);
-    *ret = 0;
-    for (at = strstr(reply, name); at != NULL; at = strstr(at, name)) {
-        at += strlen(name);
-        *ret += strtoull(at, NULL, 10);
-    }
+    doc = json_loads(reply, 0, NULL);
+    number = json_object_get(json_object_get(doc, "stats"), what);
+    CHECK(json_is_integer(number));
+    *ret = (uint64_t)json_integer_value(number);
+    json_decref(doc);
     psd_free(reply);
     return true;
 }
