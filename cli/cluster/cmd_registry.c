@@ -54,6 +54,7 @@ static void show_head(const ps_cli_t *cli, const json_t *reply)
 /* "node "c" was removed by hand; "pscli cluster registry add c" lets it back" */
 static void show_held(const ps_cli_t *cli, const json_t *reply)
 {
+    const char *before = "\n"; /* of the first line */
     const json_t *item = NULL;
     size_t i = 0;
 
@@ -63,8 +64,9 @@ static void show_held(const ps_cli_t *cli, const json_t *reply)
         bool is_out = strcmp(ps_json_text(item, "lacks"), "part") == 0;
 
         ps_print(cli->out.out,
-                 "%snode \"%s\" %s by hand; \"pscli cluster registry add %s\" ends that\n",
-                 i == 0 ? "\n" : "", node, is_out ? "has no part of it" : "has no vote", node);
+                 "%snode \"%s\" %s by hand; \"pscli cluster registry add %s\" ends that\n", before,
+                 node, is_out ? "has no part of it" : "has no vote", node);
+        before = "";
     }
 }
 
