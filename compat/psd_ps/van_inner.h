@@ -200,8 +200,8 @@ void Open(int group)
 }
 
 /* The same, when something else says so than the process's own connection to here.
- * What it has sent is read first: the end of that connection comes behind it. From a host
- * that is cut off no end comes. */
+ * What it has sent is read first, up to the end of that connection. A host that is cut off
+ * sends no end. */
 void GoneAfterItsWords(int process, bool said)
 {
     if (doors_.IsOpen(process)) {

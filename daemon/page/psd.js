@@ -94,7 +94,7 @@ const bytesOf = (table) => sum(Object.values(table.bytes || {}), (value) => valu
 
 let token = sessionStorage.getItem("psd-token") || "";
 
-// The link of "pscli page" has the token behind #: it is in no request and no log.
+// The link of "pscli page" has the token after #: it is in no request and no log.
 function takeToken() {
     const found = /(?:^#|&)token=([0-9a-f]{64})/.exec(location.hash);
 

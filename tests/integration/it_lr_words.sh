@@ -7,7 +7,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lr_lib.sh"
 
 # bad_line PATTERN TEXT: a training file of this text (printf's escapes) is
-# refused; the pattern is what stands behind the file's name.
+# refused; the pattern is what follows the file's name.
 bad_line() {
     printf '%b' "$2" >"$work/bad"
     refused 2 "$work/bad:$1" --train "$work/bad"

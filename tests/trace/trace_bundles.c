@@ -102,7 +102,7 @@ Test(trace_bundles, an_origin_loses_patience)
                     "    worker 1 gets ACK of seq 0\n");
 }
 
-/* F2: the relay dies behind the server's taking. */
+/* F2: the relay dies after the server has taken the bundle. */
 Test(trace_bundles, an_origin_asks_and_the_server_has_it)
 {
     WORLD(w, 3, 0);
@@ -123,7 +123,7 @@ Test(trace_bundles, an_origin_asks_and_the_server_has_it)
                     "    worker 0 gets ACK of seq 1\n");
 }
 
-/* F4: behind its loss a worker's delta may not come in a bundle any more. */
+/* F4: after a worker's loss its delta may not come in a bundle any more. */
 Test(trace_bundles, a_lost_origin_splits_it)
 {
     WORLD(w, 3, 0);

@@ -35,7 +35,7 @@ static uint8_t *pool;
 typedef struct way {
     const char *name;
     const char *endpoint;
-    const char *file; /* in the test's own directory, behind it; NULL: none */
+    const char *file; /* a path's end, after the test's own directory; NULL: none */
     bool tells_port;  /* its ports name connections that are gone */
 } way_t;
 
@@ -132,7 +132,7 @@ static void close_rig(rig_t *self)
 
 /* ---- messages ------------------------------------------------------------ */
 
-/* Message `number` without values, or with so many: a push of a range of rows,
+/* Message `number` with n_values values, or none: a push of a range of rows,
  * from a port an answer. Who gets it knows from the number what is in it. */
 static psd_status_t send_numbered(ps_socket_t *socket, uint64_t conn, uint64_t number,
                                   uint64_t n_values, psd_error_t *err)
@@ -251,7 +251,7 @@ static bool conn_of(rig_t *self, ps_socket_t *link, uint64_t *ret_conn)
 /* ---- the cases ----------------------------------------------------------- */
 
 /* Small ones go in batches, large ones as frames, larger ones in pieces; each
- * comes behind those that were sent before it. */
+ * arrives after those that were sent before it. */
 static bool order_is_kept(rig_t *self)
 {
     const uint64_t sizes[] = {1, 0, 20, 300, 0, 2000, 1, 400000, 5, 256};
