@@ -3,7 +3,11 @@
 """Counts the cases in meson's testlog.json and prints "PASSED FAILED", then for
 each test that is not OK a line, its own words and the end of the logs of its
 nodes. A Criterion program counts for as many cases as it says that it ran,
-anything else for one; a skipped test has not passed. count_tests.py TESTLOG"""
+anything else for one; a skipped test has not passed. Of a test that ran twice the
+last run counts. count_tests.py TESTLOG
+
+count_tests.py --unstarted TESTLOG: the names of tests whose program never began, as the
+loader had no memory to map it."""
 
 import json
 import re
@@ -13,6 +17,7 @@ SYNTHESIS = re.compile(
     r"Synthesis: Tested: \D*(\d+)\D* \| Passing: \D*(\d+)\D* "
     r"\| Failing: \D*(\d+)\D* \| Crashing: \D*(\d+)")
 LOGGED = re.compile(r"(\S+: )?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
+UNSTARTED = re.compile(r"error while loading shared libraries: .*: Cannot allocate memory")
 GOOD = {"OK", "EXPECTEDFAIL"}
 SHOWN = 6000  # characters of a test that failed, of its words and of logs
 
@@ -43,19 +48,32 @@ def count_test(test):
     return (passed, failed) if good else (passed, max(failed, 1))
 
 
-def main():
-    passed = failed = 0
-    wrong = []
-    with open(sys.argv[1], encoding="utf-8") as log:
+def read_tests(path):
+    """The tests of a log by their names."""
+    tests = {}
+    with open(path, encoding="utf-8") as log:
         for line in log:
             test = json.loads(line)
-            good, bad = count_test(test)
-            passed += good
-            failed += bad
-            if test["result"] not in GOOD:
-                wrong.append(f"{test['result']} {test['name']}, "
-                             f"{test['duration']:.0f} s:\n"
-                             f"{shown_of(test)}")
+            tests[test["name"]] = test
+    return tests
+
+
+def main():
+    if sys.argv[1] == "--unstarted":
+        for name, test in read_tests(sys.argv[2]).items():
+            if test["result"] not in GOOD and UNSTARTED.search(output_of(test)):
+                print(name.split(" / ")[-1])
+        return
+    passed = failed = 0
+    wrong = []
+    for test in read_tests(sys.argv[1]).values():
+        good, bad = count_test(test)
+        passed += good
+        failed += bad
+        if test["result"] not in GOOD:
+            wrong.append(f"{test['result']} {test['name']}, "
+                         f"{test['duration']:.0f} s:\n"
+                         f"{shown_of(test)}")
     print(passed, failed)
     print("\n".join(wrong))
 

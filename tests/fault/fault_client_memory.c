@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A client whose n-th allocation fails, for every n: it says so, or does
  * without; it never crashes, leaks, waits without an end, or applies a push
- * twice. */
+ * twice. With SEEDS_LESS in the environment every third n. */
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "psd.h"
@@ -248,10 +249,11 @@ static bool nothing_was_applied_twice(const char *endpoint, uint64_t n_rows)
 
 static bool every_allocation_fails_once(const char *endpoint)
 {
+    uint64_t stride = getenv("SEEDS_LESS") == NULL ? 1 : 3;
     uint64_t n = 0;
     bool happened = true;
 
-    for (n = 0; happened && n < RUNS_MAX; n++) {
+    for (n = 0; happened && n < RUNS_MAX; n += stride) {
         scene_t scene = {.endpoint = endpoint, .row = n};
         psd_status_t rc = PSD_OK;
 

@@ -7,6 +7,11 @@ set -u
 export LC_ALL=C
 unset PSCLI_CONTEXT PSCLI_OUTPUT PSCLI_TIMEOUT NO_COLOR PSD_ENDPOINT PSD_JOB
 export PSD_WORKERS_LOST_AFTER_MS=60000 # a busy machine loses none
+# What a short command leaks hurts nobody, and looking for it takes as long as the command:
+# it_cli does it for all of them, and tests in C for libpsd and psd.
+if [ -z "${LOOK_FOR_LEAKS-}" ]; then
+    export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
+fi
 
 work=$(mktemp -d)
 out_file=$work/out # of the last run
@@ -16,7 +21,7 @@ n_checked=0
 psd_pid=
 export HOME=$work XDG_CONFIG_HOME=$work/config
 
-# A psd that a test has stopped goes on first: a SIGCONT behind the SIGTERM takes
+# A psd that a test has stopped goes on first: a SIGCONT after the SIGTERM takes
 # LeakSanitizer's own stop of the process away, and that waits for ever.
 cli_end() {
     if [ -n "$psd_pid" ]; then
@@ -28,15 +33,16 @@ cli_end() {
 }
 trap cli_end EXIT
 
-# Waits until a condition (a command) holds; 100 s are enough everywhere.
+# Waits until a condition (a command) holds; 100 s are enough everywhere. It looks ever
+# less often: a command that runs all the time slows down what it waits for.
 wait_for() {
-    local end=$((SECONDS + 100))
+    local end=$((SECONDS + 100)) pauses=(0.02 0.03 0.05 0.07 0.1 0.1 0.15) n=0
     until "$@"; do
         if [ $SECONDS -ge $end ]; then
             echo "gave up waiting for: $*"
             return 1
         fi
-        read -rt 0.02 <> <(:) || :
+        read -rt "${pauses[n++]:-0.25}" <> <(:) || :
     done
 }
 
@@ -75,8 +81,8 @@ run() {
 }
 
 show() {
-    sed 's/^/  out: /' "$out_file" | head -5
-    sed 's/^/  err: /' "$err_file" | head -5
+    sed 's/^/  out: /' "$out_file" | head -20
+    sed 's/^/  err: /' "$err_file" | head -20
 }
 
 # wants CODE ARGS...: the exit code of the last run, which was of ARGS.

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every command in every output format, with one error each; and every command
 # that needs a psd while none is there.
+LOOK_FOR_LEAKS=yes
 # shellcheck source-path=SCRIPTDIR source=cli_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
 

@@ -12,7 +12,7 @@
 #include "support/daemon.h"
 #include "support/zmtp.h"
 
-#define ROUNDS 200
+#define ROUNDS 100
 #define REPLY_SIZE (1 << 20)
 #define PARTITIONS 4
 #define LIFE_US 25000 /* longest time between readiness and the kill */
