@@ -12,6 +12,7 @@
  *             plans, checks and applies it: registry_table.c; _cluster, _node,
  *             _job, _job_table, _queue, _copies (planned by placement). Joins
  *             and work have plans of their own: registry_join.c, _work.
+ *             registry_live.c: heartbeats, and workers silent for too long.
  *             registry.c runs commands.
  */
 /*
@@ -22,8 +23,8 @@
  *          a command (or refused), without changing anything. The shell tries
  *          the command, stores the rows that it touched, and keeps it, or
  *          undoes it if they cannot be stored. So every answered request is on
- *          disk. The same commands in the same order give the same state; a
- *          replicated log can drive it later.
+ *          disk. The same commands in the same order give the same state; the
+ *          log of a replicated registry (quorum) relies on that.
  * Units    now_ms: boot clock, only for liveness, never stored. unix_ms: wall
  *          clock, stored in events, never used for decisions.
  * Owner    The caller. Threads: confined to one.

@@ -6,7 +6,8 @@
  *             each message needs.
  * It uses     lib/wire (the kinds of data messages), lib/model (names), lib/base.
  * It ignores  How a caller proves its key or uid, sockets, and where principals are stored
- *             (registry).
+ *             (registry). No port asks this room yet: only `pscli auth can-i` and the
+ *             registry's check of its last administrator do.
  * Start at    trust_roles.def for the rights, trust_kinds.def for the requests.
  */
 /*

@@ -5,10 +5,13 @@
  *
  * It is       The shells of ps_overseer (fleet.h) and of ps_agent (member.h): joins,
  *             heartbeats, tasks for the shards, damage that a start found. Also
- *             the state of jobs that is not stored, and who waits for whom.
+ *             the state of jobs that is not stored, who waits for whom, and what
+ *             any node answers a client while the registry has no leader
+ *             (member_map.c).
  * It uses     shards, quorum, config; lib/protocol (overseer, agent, session,
  *             waiters, facts), lib/transport, lib/wire/messages, lib/base.
- * It ignores  Which message is due: overseer and agent decide. Requests of clients.
+ * It ignores  Which message is due: overseer and agent decide. All other requests of
+ *             clients.
  * Start at    fleet.h for the registry's side, member.h for the node's.
  */
 /*

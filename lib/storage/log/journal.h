@@ -9,7 +9,8 @@
  * It ignores  What a record does, other copies, and the thread that writes
  *             (lib/server/threads).
  * Start at    journal.h, journal_read.c for a start; shard_log.h for the log
- *             alone.
+ *             alone, shard_log_read.c for its torn end; journal_damage.c for what
+ *             damage costs.
  */
 /*
  * ps_journal - a shard's files on disk: tables, records, snapshots
