@@ -76,7 +76,7 @@ void lr_history_direct(lr_history_t *self, const lr_products_t *products,
             size_t b = self->order[k];
 
             product -= scale * alpha[b] * y_y(products, a, b);
-            /* Those behind a are still 0. */
+            /* Those after a are still 0. */
             product -= ret_direction->s[b] * self->s_y[b][a];
         }
         ret_direction->s[a] = product / self->s_y[a][a] - alpha[a];

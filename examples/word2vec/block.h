@@ -8,7 +8,7 @@
  *          of draws, as many as it has words: each is drawn by the same chance,
  *          and few rows are needed.
  * Shape    words: slots of input vectors; WV_UNKNOWN between sentences; the
- *          word of a slot is in.rows[slot], and the slots behind it are those
+ *          word of a slot is in.rows[slot], and the slots after it are those
  *          of its other senses
  * Owner    wv_block_free
  */

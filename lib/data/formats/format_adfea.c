@@ -107,7 +107,7 @@ static psd_status_t parse(const ps_parser_t *parser, ps_line_t line, psd_samples
     return rc;
 }
 
-/* Behind the head of a line that looks like one; NULL: it does not. */
+/* The place after the head of a line that looks like one; NULL: it does not. */
 static const char *pass_head(ps_line_t line)
 {
     const char *at = ps_skip_blanks(line.text);

@@ -33,7 +33,7 @@ static const char *end_of_column(const char *at)
     return at;
 }
 
-/* Behind the tab that ends a column; the same place at the line's end. */
+/* The place after the tab that ends a column; the same place at the line's end. */
 static const char *next_column(const char *end)
 {
     return *end == '\t' ? end + 1 : end;

@@ -46,7 +46,7 @@ static const char *take_cell(const char *at, float empty, float *ret_value)
     return is_end(at) ? at : NULL;
 }
 
-/* Behind the cell there, whatever is in it. */
+/* The place after the cell there, whatever is in it. */
 static const char *pass_cell(const char *at)
 {
     while (!is_end(at)) {

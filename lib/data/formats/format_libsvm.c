@@ -112,8 +112,8 @@ static psd_status_t parse(const ps_parser_t *parser, ps_line_t line, psd_samples
     return PSD_OK;
 }
 
-/* Behind label and query, where both are there as they ought to be; NULL: they
- * are not. */
+/* The place after label and query, where both are there as they ought to be;
+ * NULL: they are not. */
 static const char *pass_head(ps_line_t line)
 {
     float label = 0;

@@ -382,7 +382,7 @@ static psd_status_t next_sample(ps_feed_t *self, psd_samples_t *samples, psd_err
 {
     psd_status_t rc = PSD_OK;
 
-    /* Behind the last one, only a whole file is read on, to its end. */
+    /* After the last one, only a whole file is read to its end. */
     while (rc == PSD_OK) {
         if (!self->waits) {
             rc = read_entry(self, err);

@@ -196,7 +196,7 @@ static psd_status_t take_space(const ps_parser_t *parser, const char **at_p, spa
     return PSD_OK;
 }
 
-/* Behind a feature's name: its value, or its word, *ret_word .. *ret_end. */
+/* After a feature's name: its value, or its word, *ret_word .. *ret_end. */
 static const char *take_value(const char *at, float *ret_value, const char **ret_word,
                               const char **ret_end)
 {

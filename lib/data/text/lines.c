@@ -132,7 +132,7 @@ psd_status_t ps_lines_seek(ps_lines_t *self, uint64_t offset, psd_error_t *err)
     ps_line_t line = {0};
     psd_status_t rc = PSD_OK;
 
-    /* Behind the line in which the byte in front of it lies. */
+    /* It begins after the line that has the byte before the offset. */
     self->offset = offset == 0 ? 0 : offset - 1;
     self->at = 0;
     self->filled = 0;

@@ -145,7 +145,7 @@ static bool sort_rows(work_t *self)
     return true;
 }
 
-/* Behind the last entry of the row that begins at the i-th one. */
+/* The place after the last entry of the row that begins at the i-th one. */
 static size_t row_end(const work_t *self, size_t i)
 {
     size_t end = i + 1;
@@ -274,8 +274,8 @@ static bool list_cells(work_t *self, size_t from, size_t to, size_t *ret_n)
     return true;
 }
 
-/* The sum of the cells from the i-th on that have its column; *ret_end: behind
- * them. */
+/* The sum of the cells from the i-th on that have its column; *ret_end: the
+ * place after them. */
 static bool add_cell(work_t *self, size_t i, size_t n, size_t *ret_end)
 {
     size_t size = self->sum->value_size;

@@ -120,7 +120,8 @@ static bool same_client(const ps_bundle_from_t *a, const ps_bundle_from_t *b)
     return a->worker == b->worker && a->member == b->member;
 }
 
-/* Behind the entries of the client that begins at i; *ret_good: they follow each other. */
+/* The place after the entries of the client that begins at i; *ret_good: they follow each
+ * other. */
 static size_t client_end(const entry_t *entries, size_t n, size_t i, bool *ret_good)
 {
     size_t end = i + 1;
@@ -138,7 +139,7 @@ static bool has_bit(const uint64_t *bits, uint32_t i)
     return (bits[i / 64] >> (i % 64) & 1) != 0;
 }
 
-/* Behind the entries of the worker that begins at i; *ret_good: they may be added. */
+/* The place after the entries of the worker that begins at i; *ret_good: they may be added. */
 static size_t worker_end(const ps_relay_sum_args_t *args, const entry_t *entries, size_t n,
                          size_t i, bool *ret_good)
 {

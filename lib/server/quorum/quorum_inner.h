@@ -32,7 +32,7 @@ typedef struct ps_member_peer {
 typedef struct ps_quorum_order {
     enum { PS_ORDER_PROPOSE, PS_ORDER_CHANGE, PS_ORDER_TRANSFER } kind;
     const ps_bytes_t *commands; /* of PROPOSE … */
-    size_t n;                   /* … so many */
+    size_t n;                   /* … how many */
     ps_quorum_change_t change;
     uint64_t member;
     const char *node;

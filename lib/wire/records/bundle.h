@@ -63,7 +63,7 @@ PSD_MUST_CHECK bool ps_bundle_size(const ps_bundle_t *self, size_t *ret_size);
 /* Writes them. */
 void ps_bundle_write(const ps_bundle_t *self, uint8_t *to);
 /*
- * Reads a bundle of so many contributors and spans, and trusts nothing: checks
+ * Reads a bundle of n_from contributors and n_spans spans. Trusts nothing: checks
  * the rules above, that the parts have exactly the lengths that the slices
  * require, that sparse counts add up, and that what is unused is zero. It knows
  * no table: whether rows and columns are the partition's is not checked.
