@@ -2,11 +2,11 @@
 /*
  * Room cli/watch: commands for those who look after a cluster
  *
- * It is       Checks with thresholds for monitoring, waiting until something is so, a bundle,
- *             and
- *             a screen that shows the cluster at work, and the link to psd's page.
- * It uses     run, output, lib/base; jansson, ncurses for the screen; psd's HTTP port for
- *             what it answers while it hangs.
+ * It is       Checks with thresholds for monitoring; waiting until something is so;
+ *             a bundle of files for support; a screen that shows the cluster at
+ *             work; the link to psd's page.
+ * It uses     run, output, lib/base; jansson; ncurses for the screen; psd's HTTP
+ *             port, which answers while other threads hang.
  * It ignores  How anything is changed.
  * Start at    check.h, top.h.
  */

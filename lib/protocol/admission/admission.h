@@ -7,8 +7,9 @@
  * It uses     replica, partition, facts, core, lib/wire, lib/model, lib/base.
  * It ignores  How records reach other copies (replica), how they change rows
  *             (partition), connections (shard).
- * Start at    ps_partition_request in admission.c, then check.c, take.c, held.c,
- *             bundle.c.
+ * Start at    ps_partition_request in admission.c, then check.c, take.c; held.c
+ *             for requests that wait, bundle.c for a relay's bundle, which is
+ *             taken whole or refused.
  */
 #ifndef PS_PROTOCOL_ADMISSION_H
 #define PS_PROTOCOL_ADMISSION_H

@@ -8,7 +8,8 @@
  * It uses     facts, core, lib/wire, lib/model, lib/base.
  * It ignores  Admission, other copies (replica), the shard: it gets a step
  *             (step.h). Files.
- * Start at    partition.c, then replay.c.
+ * Start at    partition.c, then replay.c; gate.c closes a clock, close_clock.c
+ *             applies its pushes.
  */
 /*
  * ps_partition - one copy of a partition, usually the only one or the primary

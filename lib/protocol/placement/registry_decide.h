@@ -6,7 +6,8 @@
  *             repair, move, balance.
  * It uses     registry, facts, core, lib/wire, lib/model, lib/base.
  * It ignores  How a command is stored and sent to the nodes.
- * Start at    the array of steps in registry_decide.c.
+ * Start at    the array of steps in registry_decide.c. registry_promote.c: which
+ *             copy takes over from a dead node.
  */
 /*
  * ps_registry_decide - the registry manages the copies

@@ -12,6 +12,7 @@
  *             plans, checks and applies it: registry_table.c; _cluster, _node,
  *             _job, _job_table, _queue, _copies (planned by placement). Joins
  *             and work have plans of their own: registry_join.c, _work.
+ *             command_code.h: a command's bytes and their version.
  *             registry_live.c: heartbeats, and workers silent for too long.
  *             registry.c runs commands.
  */

@@ -11,7 +11,8 @@
  *             (lib/server/threads/piece_thread.c), and the layout of files
  *             (lib/storage/snapshot).
  * Start at    control_checkpoint.c and control_restore.c, then
- *             control_checkpoint_look.c for the steps.
+ *             control_checkpoint_look.c for the steps; control_checkpoint_work.c
+ *             for one that fails or is given up.
  */
 /* Private to the control part: the checkpoint or restore that is under way.
  * There is one at a time. Its client keeps asking for the progress; after

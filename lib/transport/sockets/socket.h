@@ -8,7 +8,8 @@
  *             lib/base; czmq and zmq.
  * It ignores  What a message means, sessions, retries.
  * Start at    socket.h, carrier.h (the table: ZeroMQ, lane, plug-ins), send.c,
- *             receive.c and wait.c. A transport to come is a plug-in.
+ *             receive.c and wait.c; zap.c and asker.h for who a peer is. A
+ *             transport to come is a plug-in.
  */
 /*
  * ps_socket - sockets for messages and payloads
