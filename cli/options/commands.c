@@ -23,7 +23,7 @@ static const ps_noun_t NOUNS[] = {
     {"why", "why a job makes no progress"},
     {"run", "start the workers of a job"},
     {"check", "verdicts for monitoring"},
-    {"wait", "wait until something is so"},
+    {"wait", "wait until a condition holds"},
     {"top", "the cluster at work: rates of tables and jobs"},
     {"page", "the link that opens psd's page"},
     {"support-bundle", "what somebody who helps wants to see, in one file"},

@@ -273,8 +273,8 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .verb = "settings",
      .arguments = "",
      .summary = "list the settings that the cluster can have as a whole",
-     .details = "ORIGIN is \"cluster\" for what was set here, else the place that the node that "
-                "leads the registry has the value from. -o wide shows what its file says.",
+     .details = "ORIGIN is \"cluster\" for what was set here, else it says where the node that "
+                "leads the registry took the value from. -o wide shows what its file says.",
      .examples = SETTINGS_EXAMPLES,
      .flags = PS_CMD_WATCH,
      .run = ps_cmd_cluster_settings},

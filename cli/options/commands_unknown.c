@@ -41,9 +41,10 @@ const ps_cmd_t ps_cmds_unknown[] = {
      .verb = "registry unknown",
      .arguments = "",
      .summary = "list the tables that nodes keep aside",
-     .details = "A registry that was restored, forced or rebuilt may not know tables that nodes "
-                "have. Their rows stay, and nobody is served, until the table is accepted or "
-                "discarded. FOUND: partitions of which a node that is up has a whole copy.",
+     .details =
+         "A registry that was restored, forced or rebuilt may not know tables that nodes "
+         "have. Their rows stay, and nobody can read or change them, until the table is "
+         "accepted or discarded. FOUND: partitions of which a node that is up has a whole copy.",
      .examples = UNKNOWN_EXAMPLES,
      .flags = PS_CMD_WATCH,
      .run = ps_cmd_registry_unknown},

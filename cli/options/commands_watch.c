@@ -63,7 +63,8 @@ static const ps_opt_t TOP_OPTIONS[] = {
      .max = 3600000,
      .fallback = "1s",
      .help = "time between two looks, which rates are made from"},
-    {.name = "once", .help = "show it once, as text; so where stdin or stdout is no terminal"},
+    {.name = "once",
+     .help = "show it once, as text; the default where stdin or stdout is no terminal"},
     {.name = NULL}};
 
 static const ps_example_t PAGE_EXAMPLES[] = {
@@ -110,18 +111,18 @@ const ps_cmd_t ps_cmds_watch[] = {
      .arguments = "TARGET",
      .min_args = 1,
      .max_args = 1,
-     .summary = "wait until something is so",
-     .details = "TARGET is cluster, node/NAME, table/NAME or job/NAME. What is not there yet is "
-                "waited for. --timeout bounds the whole wait; after it the exit code is 7, and "
-                "the message says what is so then.",
+     .summary = "wait until a condition holds",
+     .details = "TARGET is cluster, node/NAME, table/NAME or job/NAME. pscli also waits for a "
+                "TARGET that is not there yet. --timeout bounds the whole wait; after it the exit "
+                "code is 7, and the message says what holds instead.",
      .examples = WAIT_EXAMPLES,
      .options = WAIT_OPTIONS,
      .run = ps_cmd_wait},
     {.noun = "top",
      .arguments = "",
      .summary = "the cluster at work: rates of tables and jobs",
-     .details = "What is not well is red and comes first, then what is busiest. A cluster that "
-                "does not answer is asked on, and the last line says so.",
+     .details = "What is not well is red and comes first, then what is busiest. When the cluster "
+                "does not answer, pscli goes on asking, and the last line says so.",
      .examples = TOP_EXAMPLES,
      .options = TOP_OPTIONS,
      .run = ps_cmd_top},

@@ -10,9 +10,10 @@ const ps_opt_t ps_opts_global[] = {
      .kind = PS_OPT_TEXT,
      .value = "URL",
      .fallback = "tcp://127.0.0.1:7171",
-     .help = "control port of any node: tcp://HOST:PORT or ipc://PATH; several with commas between "
-             "them: the first that answers (else PSD_ENDPOINT, else the psd of /run/psd, as "
-             "programs do)"},
+     .help =
+         "control port of any node: tcp://HOST:PORT or ipc://PATH; several with commas between "
+         "them: pscli uses the first that answers (else PSD_ENDPOINT, else the psd of /run/psd, as "
+         "programs do)"},
     {.name = "context",
      .kind = PS_OPT_TEXT,
      .value = "NAME",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pscli wait: until something is so. */
+/* pscli wait: until a condition holds. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
