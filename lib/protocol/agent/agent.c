@@ -390,8 +390,8 @@ bool ps_agent_take_heard(ps_agent_t *self, const ps_heard_t **ret_heard)
     return is_new;
 }
 
-/* Whether the registry's message counts: not one of a leader of before, or of a
- * history that this node has left. */
+/* Whether the registry's message counts: not one of a leader of before (also of a history that
+ * this node does not follow yet), or of a history that it has left. */
 static bool counts(ps_agent_t *self, const ps_node_message_t *message, uint64_t now_ms)
 {
     ps_heard_word_t word = ps_heard_judge(&self->heard, &message->at);
@@ -402,8 +402,13 @@ static bool counts(ps_agent_t *self, const ps_node_message_t *message, uint64_t 
     if (word == PS_HEARD_NEWEST) {
         self->is_heard_new = self->is_heard_new || self->heard.at.term != message->at.term;
         ps_heard_follow(&self->heard, &message->at);
+    } else if (word == PS_HEARD_OTHER) {
+        if (ps_id_equal(&self->other.lineage, &message->at.lineage) &&
+            ps_moment_is_before(&message->at, &self->other)) {
+            return false;
+        }
+        self->other = message->at;
     } else if ((word == PS_HEARD_PAST || self->heard.at.term == message->at.term) &&
-               word != PS_HEARD_OTHER &&
                (self->past_ms == 0 || now_ms >= self->past_ms + REFUSED_AGAIN_MS)) {
         self->past_ms = now_ms;
         ps_agent_note(self, &(ps_agent_note_t){.kind = PS_AGENT_PAST});

@@ -60,6 +60,7 @@ struct ps_agent {
     ps_agent_note_t notes[NOTES_MAX];
     size_t n_notes;
     ps_heard_t heard;              /* owned */
+    ps_moment_t other;             /* the newest of a lineage that it does not follow yet */
     bool is_heard_new;             /* since ps_agent_take_heard */
     bool is_listed;                /* the registry's list came since the last tick */
     bool has_map;                  /* … or ever */

@@ -6,6 +6,11 @@
 
 #include "base/alloc.h"
 
+bool ps_moment_is_before(const ps_moment_t *self, const ps_moment_t *other)
+{
+    return self->term < other->term || (self->term == other->term && self->index < other->index);
+}
+
 void ps_heard_done(ps_heard_t *self)
 {
     ps_free(self->aside);
@@ -45,9 +50,7 @@ ps_heard_word_t ps_heard_judge(const ps_heard_t *self, const ps_moment_t *moment
     if (!ps_id_equal(&at->lineage, &moment->lineage)) {
         return has_left(self, &moment->lineage) ? PS_HEARD_PAST : PS_HEARD_OTHER;
     }
-    return moment->term < at->term || (moment->term == at->term && moment->index < at->index)
-               ? PS_HEARD_OLDER
-               : PS_HEARD_NEWEST;
+    return ps_moment_is_before(moment, at) ? PS_HEARD_OLDER : PS_HEARD_NEWEST;
 }
 
 static void leave(ps_heard_t *self)

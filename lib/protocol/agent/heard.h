@@ -27,6 +27,9 @@ typedef struct ps_moment {
     uint64_t index;
 } ps_moment_t;
 
+/* Of the same lineage. */
+bool ps_moment_is_before(const ps_moment_t *self, const ps_moment_t *other);
+
 typedef struct ps_heard {
     ps_moment_t at;            /* the newest */
     uint64_t session;          /* the greatest numbers that were given out, as far as known */

@@ -805,6 +805,27 @@ Test(agent, does_not_listen_to_the_past)
     assert_silent(); /* an older state of the registry */
 }
 
+/* Found by sim_cluster, seed 14677: the node had lost what it had not flushed. */
+Test(agent, does_not_listen_to_an_earlier_leader_of_a_history_that_it_does_not_follow_yet)
+{
+    ps_node_message_t drop = {.kind = PS_NODE_DROP,
+                              .serial = 4,
+                              .table = {.id = 2},
+                              .at = {.lineage = sample_id(7), .term = 4, .index = 9}};
+    ps_node_message_t known = {
+        .kind = PS_NODE_KNOWN, .serial = 5, .at = {.lineage = sample_id(7), .term = 3, .index = 9}};
+
+    join();
+    hear(&drop);
+    assert_no_task();
+    hear(&known);
+    assert_silent();
+    known.serial = 6;
+    known.at.term = 4;
+    hear(&known);
+    assert_answers(6, PSD_OK, "");
+}
+
 Test(agent, moves_to_another_registry)
 {
     uint64_t local = 0;
