@@ -137,6 +137,9 @@ TIME_EXCEPTIONS = {("lib/data/feed/reader.c", "clock_gettime")}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]',
                      re.MULTILINE)
 
+# What stands in for a room's file in a build without its library.
+TWINS = {"lib/protocol/quorum/quorum.h": "lib/protocol/quorum/quorum_none.c"}
+
 
 def room_of(path):
     parts = path.split("/")
@@ -257,6 +260,18 @@ def check_file(root, path):
     return problems
 
 
+def check_twin(root, header, twin):
+    """A build without a library has all that the header promises."""
+    function = re.compile(r"^(?!typedef|static)[\w *]*?\b(ps_\w+)\(", re.MULTILINE)
+    if not os.path.isfile(os.path.join(root, header)):
+        return []
+    exists = os.path.isfile(os.path.join(root, twin))
+    defined = function.findall(strip_all(read_text(root, twin))) if exists else []
+    return [f"{twin}: does not define {name} of {header}"
+            for name in function.findall(strip_all(read_text(root, header)))
+            if name not in defined]
+
+
 def main():
     root = sys.argv[1] if len(sys.argv) > 1 else "."
     problems = []
@@ -266,6 +281,8 @@ def main():
             problems += check_file(root, path)
     if os.path.isfile(os.path.join(root, "lib/protocol/meson.build")):
         problems += stale_rows(root)
+    for header, twin in TWINS.items():
+        problems += check_twin(root, header, twin)
     finish(problems)
 
 

@@ -161,6 +161,8 @@ BREAKS = [
     ("rooms", "lib/base/a.c", source('#include "nowhere/one.h"'),
      "there is no room nowhere"),
     ("rooms", "lib/new/a.c", source("int x;"), "no room new"),
+    ("rooms", "lib/protocol/quorum/quorum.h", source("void ps_quorum_turn(int a);"),
+     "quorum_none.c: does not define ps_quorum_turn"),
     ("rooms", "lib/include/psd/a.h", source('#include "base/one.h"'),
      "a public header includes only public ones"),
     ("rooms", "examples/lr/a.c", source('#include "base/text.h"'),

@@ -194,6 +194,12 @@ uint64_t ps_quorum_members_committed(const ps_quorum_t *self, ps_quorum_members_
     return 0;
 }
 
+void ps_quorum_members_sure(const ps_quorum_t *self, ps_quorum_members_t *ret_members)
+{
+    (void)self;
+    *ret_members = (ps_quorum_members_t){0};
+}
+
 bool ps_quorum_is_changing(const ps_quorum_t *self)
 {
     (void)self;
