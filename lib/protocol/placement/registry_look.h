@@ -68,6 +68,9 @@ bool ps_copy_may_lead(ps_look_t *look, const ps_copy_t *copy);
  * left, marks the copies that were in sync as dropped, except those that are
  * known to have nothing. */
 void ps_look_drop(const ps_spot_t *spot, ps_copies_t *copies);
+/* The first of `copies` was heard lately. Else it may be lost as well, and a copy that was found
+ * silent a moment sooner is the one that has what it had: nothing leaves the in-sync set then. */
+bool ps_primary_is_there(ps_look_t *look, const ps_copies_t *copies);
 
 /* Updates which nodes are suspect. */
 void ps_registry_watch_nodes(ps_registry_t *self, uint64_t now_ms);

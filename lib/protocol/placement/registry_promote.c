@@ -145,18 +145,23 @@ static uint32_t heir_of(ps_look_t *look, const ps_spot_t *spot)
 
 /* Copies on suspect nodes, and kept ones, may lack records that the primary, at
  * 0, has or will have. A primary that handed over because clients cannot reach
- * it may also be unreachable for the new one, which must not wait for it. */
-static void leave_out(const ps_look_t *look, ps_copies_t *copies, bool handed)
+ * it may also be unreachable for the new one, which must not wait for it. true: one that was
+ * in sync is left out. */
+static bool leave_out(const ps_look_t *look, ps_copies_t *copies, bool handed)
 {
+    bool any = false;
+
     for (uint32_t i = copies->n - 1; i > 0; i--) {
         const ps_copy_t *copy = &copies->at[i];
 
         if (copy->state == PS_COPY_KEPT ||
             (copy->state == PS_COPY_IN_SYNC && (ps_copy_is_suspect(look->registry, copy) ||
                                                 (handed && ps_copy_is_unreached(look, copy))))) {
+            any = any || copy->state == PS_COPY_IN_SYNC;
             ps_copies_set_state(copies, i, PS_COPY_CATCHING_UP);
         }
     }
+    return any;
 }
 
 psd_status_t ps_step_promote(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
@@ -171,13 +176,15 @@ psd_status_t ps_step_promote(ps_look_t *look, const ps_spot_t *spot, psd_error_t
     if (heir == PS_COPIES_MAX) {
         return PSD_OK;
     }
-    if (spot->watch->prefer != 0 && spot->watch->prefer != copies.at[heir].incarnation) {
+    lost = are_rows_lost(spot, heir);
+    ps_copies_promote(&copies, heir);
+    if (leave_out(look, &copies, spot->watch->prefer != 0) && !ps_primary_is_there(look, &copies)) {
+        return PSD_OK;
+    }
+    if (spot->watch->prefer != 0 && spot->watch->prefer != copies.at[0].incarnation) {
         look->registry->hand_after_ms =
             look->now_ms + look->registry->args.unreached_after_ms + HAND_AGAIN_MS;
     }
-    lost = are_rows_lost(spot, heir);
-    ps_copies_promote(&copies, heir);
-    leave_out(look, &copies, spot->watch->prefer != 0);
     ps_look_drop(spot, &copies);
     (void)snprintf(text, sizeof text, "now has its primary on node %s%s",
                    ps_copy_node(look->registry, &copies.at[0])->name,

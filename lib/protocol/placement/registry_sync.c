@@ -42,9 +42,7 @@ bool ps_registry_report(ps_registry_t *self, uint64_t from, const ps_report_t *r
     return true;
 }
 
-/* The primary was heard lately. Else it may be lost as well, and a copy that
- * was found silent a moment sooner is the one that has what it had. */
-static bool is_primary_there(ps_look_t *look, const ps_copies_t *copies)
+bool ps_primary_is_there(ps_look_t *look, const ps_copies_t *copies)
 {
     const ps_registry_t *self = look->registry;
     const ps_node_t *node = ps_copy_node(self, &copies->at[0]);
@@ -89,7 +87,8 @@ psd_status_t ps_step_shrink(ps_look_t *look, const ps_spot_t *spot, psd_error_t 
     /* From the end: removal moves later copies, which were visited already. */
     for (uint32_t i = copies.n - 1; i > 0 && ps_spot_is_served(look, spot); i--) {
         const ps_copy_t *copy = &spot->copies->at[i];
-        bool suspect = ps_copy_is_suspect(look->registry, copy) && is_primary_there(look, &copies);
+        bool suspect =
+            ps_copy_is_suspect(look->registry, copy) && ps_primary_is_there(look, &copies);
 
         if (copy->state == PS_COPY_IN_SYNC && (suspect || (spot->watch->out >> i & 1) != 0)) {
             (void)snprintf(text, sizeof text, "is no longer in sync on node %s: it %s",
