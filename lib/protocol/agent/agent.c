@@ -449,7 +449,7 @@ void ps_agent_take(ps_agent_t *self, ps_bytes_t bytes, uint64_t now_ms)
 /* ---- time ---- */
 
 /* The registry resends what is missing for at most TOLD_MS after its list; by then it is here. */
-static void see_jobs(ps_agent_t *self, uint64_t now_ms)
+static void see_told(ps_agent_t *self, uint64_t now_ms)
 {
     if (self->is_listed) {
         self->is_listed = false;
@@ -457,6 +457,7 @@ static void see_jobs(ps_agent_t *self, uint64_t now_ms)
     } else if (self->listed_ms != 0 && now_ms >= self->listed_ms + TOLD_MS) {
         self->listed_ms = 0;
         self->told_job = self->heard.last_job;
+        self->told_table = self->heard.last_table;
     }
 }
 
@@ -465,9 +466,14 @@ uint32_t ps_agent_told_job(const ps_agent_t *self)
     return self->told_job;
 }
 
+uint32_t ps_agent_told_table(const ps_agent_t *self)
+{
+    return self->told_table;
+}
+
 void ps_agent_tick(ps_agent_t *self, uint64_t now_ms)
 {
-    see_jobs(self, now_ms);
+    see_told(self, now_ms);
     if (self->is_heard && self->is.heartbeat_ms != 0 &&
         now_ms > self->heard_ms + GONE_AFTER_BEATS * self->is.heartbeat_ms) {
         self->is_heard = false;

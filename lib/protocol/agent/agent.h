@@ -110,9 +110,10 @@ void ps_agent_take_of_member(ps_agent_t *self, ps_bytes_t bytes);
 /* True once: the registry knows of this start now. Ask before the tasks. */
 PSD_MUST_CHECK bool ps_agent_take_joined(ps_agent_t *self);
 
-/* Jobs up to that number that are not known here are gone: the registry has had time to
- * tell of the others. 0: none. */
+/* Jobs, and tables, up to that number that are not known here are gone: the registry has had
+ * time to tell of the others. 0: none. */
 uint32_t ps_agent_told_job(const ps_agent_t *self);
+uint32_t ps_agent_told_table(const ps_agent_t *self);
 
 typedef enum ps_agent_note_kind {
     PS_AGENT_GONE = 1, /* the registry is silent, for silent_ms */

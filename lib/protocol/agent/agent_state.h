@@ -66,6 +66,7 @@ struct ps_agent {
     bool has_map;                  /* … or ever */
     uint64_t listed_ms;            /* … and when it last came; 0: never */
     uint32_t told_job;             /* jobs up to this one are known here, or gone */
+    uint32_t told_table;           /* … and tables */
     ps_seat_t seats[PS_SEATS_MAX]; /* that have the registry */
     size_t n_seats;
     bool is_elsewhere;                /* who was asked does not lead … */

@@ -31,6 +31,7 @@ typedef struct ps_step {
     uint64_t now_ms;
     ps_outbox_t *outbox;
     uint32_t told_job;     /* jobs up to this one are known here, or gone */
+    uint32_t told_table;   /* … and tables; one that was dropped here counts */
     uint64_t other_bytes;  /* of the node's other shards */
     uint32_t other_giving; /* of these, the shards that send rows to new copies */
     uint64_t given_bytes;  /* of state and rows, to new copies */

@@ -180,6 +180,11 @@ void ps_shard_request(ps_shard_t *self, const ps_request_t *request)
     if (request->job != 0) {
         request->peer->job = request->job;
     }
+    if (table == NULL && request->table > self->step.told_table) {
+        /* A node that has just started hears of its tables one after the other. */
+        ps_answer_refused(&self->step, request, PSD_BUSY, 0, "this node knows no such table yet");
+        return;
+    }
     if (table == NULL || request->partition >= table->spec.n_partitions) {
         ps_answer_refused(&self->step, request, PSD_NO_TABLE, 0,
                           table == NULL ? "the table does not exist"
@@ -459,6 +464,9 @@ psd_status_t ps_shard_step(ps_shard_t *self, const ps_event_t *event, ps_outbox_
     switch (event->kind) {
     case PS_EVENT_MESSAGE:
         self->step.told_job = event->told_job;
+        if (event->told_table > self->step.told_table) {
+            self->step.told_table = event->told_table;
+        }
         rc = step_message(self, event);
         break;
     case PS_EVENT_TICK:

@@ -76,6 +76,7 @@ typedef struct ps_event {
                                      given out; 0: not known here */
     uint32_t told_job;            /* MESSAGE: jobs up to this one are known here, or gone; 0:
                                      none */
+    uint32_t told_table;          /* … and tables */
     uint32_t table;               /* TABLE, DROP, FENCE, ASIDE: the registry's number */
     uint32_t partition;           /* FENCE */
     uint64_t epoch;               /* FENCE */

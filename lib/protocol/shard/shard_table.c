@@ -507,6 +507,9 @@ void ps_shard_step_drop(ps_shard_t *self, const ps_event_t *event)
 {
     ps_local_table_t *table = ps_map_remove(&self->step.tables, event->table);
 
+    if (event->table > self->step.told_table) {
+        self->step.told_table = event->table;
+    }
     for (uint32_t i = 0; table != NULL && i < table->spec.n_partitions; i++) {
         if (table->partitions[i] != NULL) {
             ps_partition_leave(&self->step, table->partitions[i], NULL);

@@ -415,7 +415,8 @@ void ps_member_tick(ps_member_t *self)
     ps_member_receive(self);
     ps_member_receive_shards(self);
     ps_agent_tick(self->agent, ps_now_ms());
-    ps_shards_set_told_job(self->is.shards, ps_agent_told_job(self->agent));
+    ps_shards_set_told(self->is.shards, ps_agent_told_job(self->agent),
+                       ps_agent_told_table(self->agent));
     run(self);
 }
 

@@ -158,12 +158,15 @@ static void refuse(actor_t *self, uint64_t conn, const ps_message_t *of, psd_sta
 static bool take_message(actor_t *self)
 {
     ps_message_t message;
-    ps_event_t event = {.kind = PS_EVENT_MESSAGE,
-                        .message = &message,
-                        .last_session = atomic_load_explicit(&self->args->common->last_session,
-                                                             memory_order_acquire),
-                        .told_job = (uint32_t)atomic_load_explicit(&self->args->common->told_job,
-                                                                   memory_order_relaxed)};
+    ps_event_t event = {
+        .kind = PS_EVENT_MESSAGE,
+        .message = &message,
+        .last_session =
+            atomic_load_explicit(&self->args->common->last_session, memory_order_acquire),
+        .told_job =
+            (uint32_t)atomic_load_explicit(&self->args->common->told_job, memory_order_relaxed),
+        .told_table =
+            (uint32_t)atomic_load_explicit(&self->args->common->told_table, memory_order_relaxed)};
     bool got = false;
     psd_status_t rc = ps_socket_receive(self->port, &got, &event.conn, &message, &event.payload,
                                         &event.room, self->err);

@@ -28,6 +28,7 @@ typedef struct ps_shard_common {
     atomic_int log_level;               /* ps_log_level_t */
     atomic_uint_fast64_t last_session;  /* the highest that was given out */
     atomic_uint_fast32_t told_job;      /* jobs up to this one are known here, or gone */
+    atomic_uint_fast32_t told_table;    /* … and tables */
     atomic_uint_fast64_t slow_after_ms; /* ps_shard_limits_t, of which this is stored last; 0: none
                                            are told yet … */
     atomic_uint_fast64_t copy_bytes_per_s;

@@ -162,6 +162,7 @@ psd_status_t ps_shards_start(const ps_shards_args_t *args, ps_shards_t **ret_sha
     atomic_init(&self->common.tail_bytes, 0);
     atomic_init(&self->common.last_session, 0);
     atomic_init(&self->common.told_job, 0);
+    atomic_init(&self->common.told_table, 0);
     atomic_init(&self->common.slow_after_ms, 0);
     atomic_init(&self->common.copy_bytes_per_s, 0);
     atomic_init(&self->common.busy_copy_bytes_per_s, 0);
@@ -280,9 +281,10 @@ void ps_shards_set_log_level(ps_shards_t *self, int level)
     atomic_store(&self->common.log_level, level);
 }
 
-void ps_shards_set_told_job(ps_shards_t *self, uint32_t job)
+void ps_shards_set_told(ps_shards_t *self, uint32_t job, uint32_t table)
 {
     atomic_store(&self->common.told_job, job);
+    atomic_store(&self->common.told_table, table);
 }
 
 void ps_shards_set_settings(ps_shards_t *self, const ps_setting_t *settings, size_t n)

@@ -90,8 +90,8 @@ void ps_shards_set_last_session(ps_shards_t *self, uint64_t session);
 /* What the cluster has set counts, in place of what the node's file says; without a setting that
  * counts again. */
 void ps_shards_set_settings(ps_shards_t *self, const ps_setting_t *settings, size_t n);
-/* Jobs up to that number that the shards do not know are gone. */
-void ps_shards_set_told_job(ps_shards_t *self, uint32_t job);
+/* Jobs and tables up to these numbers that the shards do not know are gone. */
+void ps_shards_set_told(ps_shards_t *self, uint32_t job, uint32_t table);
 
 /* ---- asking ---- */
 

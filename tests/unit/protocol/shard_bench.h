@@ -29,6 +29,7 @@ typedef struct bench {
     ps_route_t routes[2];
     uint64_t now_ms;
     uint32_t told_job;
+    uint32_t told_table;
 } bench_t;
 
 static inline psd_status_t step(bench_t *self, ps_event_t *event)
@@ -44,7 +45,8 @@ static inline psd_status_t say(bench_t *self, const ps_message_t *message, ps_pa
                                     .conn = CONN,
                                     .message = message,
                                     .payload = payload,
-                                    .told_job = self->told_job});
+                                    .told_job = self->told_job,
+                                    .told_table = self->told_table});
 }
 
 /* The only message that was sent; NULL when none was. */

@@ -905,10 +905,11 @@ Test(agent, sends_sizes_again_that_could_not_be_sent)
     cr_assert_eq(said.n_sizes, 1);
 }
 
-/* Jobs that the registry still wants are told of within the time; then the others are gone. */
-Test(agent, knows_which_jobs_are_gone_some_time_after_the_list)
+/* Jobs and tables that the registry still wants are told of within the time; then the others are
+ * gone. */
+Test(agent, knows_which_jobs_and_tables_are_gone_some_time_after_the_list)
 {
-    ps_node_message_t known = {.kind = PS_NODE_KNOWN, .serial = 5, .last_job = 7};
+    ps_node_message_t known = {.kind = PS_NODE_KNOWN, .serial = 5, .last_job = 7, .last_table = 9};
 
     join();
     cr_assert_eq(ps_agent_told_job(agent), 0);
@@ -916,8 +917,10 @@ Test(agent, knows_which_jobs_are_gone_some_time_after_the_list)
     tick(1);
     tick(10000);
     cr_assert_eq(ps_agent_told_job(agent), 0);
+    cr_assert_eq(ps_agent_told_table(agent), 0);
     tick(10000);
     cr_assert_eq(ps_agent_told_job(agent), 7);
+    cr_assert_eq(ps_agent_told_table(agent), 9);
 }
 
 /* Everything again, where memory fails somewhere. */

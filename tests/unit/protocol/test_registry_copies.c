@@ -396,6 +396,30 @@ Test(registry_copies, a_primary_that_clients_do_not_reach_leaves)
     cr_assert_eq(copies->at[1].state, PS_COPY_CATCHING_UP, "it is not waited for");
 }
 
+/* Found by sim_cluster, seed 18699: the heir had died, and the only whole copy was left out. */
+Test(registry_copies, a_primary_that_leaves_is_left_out_only_when_its_heir_is_there)
+{
+    const ps_table_t *table = make_copied("w", 1, 2);
+    const ps_copies_t *copies = &table->copies[0];
+
+    cr_assert(ps_registry_unreached(registry, 1, copies->at[0].shard, 2000, now_ms));
+    assert_commits("partition 0 of table w leaves node n0, which clients cannot reach");
+    assert_asks(1, 1);
+    cr_assert(answer(1, 50));
+    for (int i = 0; i < 2; i++) {
+        assert_asks(1, 2);
+        now_ms += 125;
+        beat(1, 0);
+        beat(3, 0);
+    }
+    cr_assert(answer(2, 50));
+    assert_rests(); /* not suspect yet, but not heard either */
+    beat(2, 0);
+    now_ms += 100; /* it looks again */
+    assert_commits("partition 0 of table w now has its primary on node n1");
+    cr_assert_eq(copies->at[1].state, PS_COPY_CATCHING_UP);
+}
+
 /* Of two clients that reach different nodes only, each gets its turns. */
 Test(registry_copies, a_new_primary_may_show_that_it_is_reached)
 {

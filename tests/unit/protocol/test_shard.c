@@ -249,6 +249,7 @@ Test(shard, says_which_table_or_partition_is_missing)
 {
     ps_message_t message = push_message(1);
 
+    bench.told_table = 9;
     message.push.table = 9;
     cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
     expect_refused(&bench, PSD_NO_TABLE, "the table does not exist");
@@ -270,6 +271,19 @@ Test(shard, refuses_a_mark_of_no_worker_and_a_job_that_it_was_not_told_of_yet)
     cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
     expect_refused(&bench, PSD_BUSY,
                    "job 8 is not known here yet; the registry has not announced it");
+}
+
+/* Found by sim_cluster, seed 44018: a client came sooner than the registry's word. */
+Test(shard, refuses_a_table_that_it_may_be_told_of_for_now)
+{
+    ps_message_t message = push_message(1);
+
+    message.push.table = 9;
+    cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+    expect_refused(&bench, PSD_BUSY, "this node knows no such table yet");
+    bench.told_table = 9;
+    cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+    expect_refused(&bench, PSD_NO_TABLE, "the table does not exist");
 }
 
 /* A node that was restarted knows no job; those of before it are gone. */
