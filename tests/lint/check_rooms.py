@@ -48,7 +48,7 @@ SUB_FLOORS = {
         "courier": 2,
         "blocks": 3, "setup": 3,
     },
-    "client": {"slices": 0, "connection": 0, "requests": 1, "job": 2},
+    "client": {"slices": 0, "connection": 0, "requests": 1, "relay": 2, "job": 3},
     "storage": {"disk": 0, "snapshot": 1, "registry": 1, "log": 2},
     "server": {
         "config": 0, "metrics": 0, "threads": 1, "quorum": 2, "shards": 2, "nodes": 3, "state": 4,
@@ -98,6 +98,7 @@ FENCES = [
 # libraft is behind one file.
 FENCE_EXCEPTIONS = {
     ("lib/protocol/quorum/proof.c", "sodium.h"),
+    ("lib/protocol/relay/meet.c", "sodium.h"),
     ("lib/protocol/quorum/quorum_raft.h", "raft.h"),
     ("cli/machine/bench_zmq.c", "zmq.h"),
 }

@@ -127,6 +127,13 @@ PSD_MUST_CHECK psd_status_t ps_session_start(ps_session_t *self, uint64_t now_ms
 /* Gives up a BUNDLE: it ends without a PS_EFFECT_DONE, and its answer is ignored. It has no seq,
  * and is nobody's only copy. Numbers of other operations, or of none, change nothing. */
 void ps_session_cancel(ps_session_t *self, uint64_t op);
+/* A relay has a push or mark that was sent: the shard is not asked about it before until_ms, but
+ * its answer ends it as ever. Numbers of other operations, or of none, change nothing. */
+void ps_session_lent(ps_session_t *self, uint64_t op, uint64_t until_ms);
+/* The relay gave it back: it is sent from here, now. */
+void ps_session_given_back(ps_session_t *self, uint64_t now_ms, uint64_t op, ps_outbox_t *outbox);
+/* The last sign of that operation from the shard, or its start; 0: it has ended. */
+uint64_t ps_session_heard_ms(const ps_session_t *self, uint64_t op);
 
 /* A message arrived on a link (chunks assembled), time passed, or the link's
  * connection was lost and opened again. The session holds payloads of answers

@@ -8,6 +8,7 @@
  *   session_link.c    connections: HELLO, resending, time
  *   session_bulk.c    second connections, for large bodies
  *   session_answer.c  received messages
+ *   session_lent.c    operations that a relay has
  *   session_forgotten.c    partitions that have forgotten the session
  *
  * An operation stays in its partition's list, which is in order of submission,
