@@ -35,6 +35,11 @@ static const ps_column_t QUEUES[] = {{"QUEUE", "queue", PS_UNIT_NONE, false},
                                      {"OVER", "over", PS_UNIT_NONE, false},
                                      {NULL, NULL, PS_UNIT_NONE, false}};
 
+static const ps_column_t OVERLAY[] = {{"WORKER", "worker", PS_UNIT_NONE, false},
+                                      {"RELAY", "relay", PS_UNIT_NONE, false},
+                                      {"SENDS_TO", "sends_to", PS_UNIT_NONE, false},
+                                      {NULL, NULL, PS_UNIT_NONE, false}};
+
 static const ps_column_t STOPPED[] = {{"JOB", "job", PS_UNIT_NONE, false},
                                       {"STATE", "state", PS_UNIT_NONE, false},
                                       {"DRY_RUN", "dry_run", PS_UNIT_NONE, false},
@@ -51,13 +56,14 @@ psd_status_t ps_cmd_job_list(ps_cli_t *cli, psd_error_t *err)
     return rc;
 }
 
-/* Work queues, after the job's own lines; other formats have them inside the job. */
-static void show_queues(const ps_out_t *out, const json_t *queues)
+/* Work queues, and who passes deltas on, after the job's own lines; other formats have them
+ * inside the job. */
+static void show_list(const ps_out_t *out, const json_t *items, const ps_column_t *columns)
 {
     if ((out->format == PS_FORMAT_TABLE || out->format == PS_FORMAT_WIDE) &&
-        json_array_size(queues) > 0) {
+        json_array_size(items) > 0) {
         ps_print(out->out, "\n");
-        ps_out_table(out, queues, QUEUES);
+        ps_out_table(out, items, columns);
     }
 }
 
@@ -72,7 +78,8 @@ psd_status_t ps_cmd_job_inspect(ps_cli_t *cli, psd_error_t *err)
     }
     if (rc == PSD_OK) {
         ps_out_object(&cli->out, reply, JOB);
-        show_queues(&cli->out, ps_json_at(reply, "job.queues"));
+        show_list(&cli->out, ps_json_at(reply, "job.queues"), QUEUES);
+        show_list(&cli->out, ps_json_at(reply, "job.overlay.workers"), OVERLAY);
     }
     return rc;
 }

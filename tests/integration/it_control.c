@@ -211,6 +211,47 @@ static bool a_silent_worker_is_lost_and_named(daemon_t *d)
     return true;
 }
 
+/* The answer names the plan that the worker has not got, and its key; people see no key. */
+static bool who_says_where_its_relay_is_hears_the_plan(daemon_t *d)
+{
+    control_t a = {.fd = -1};
+
+    CHECK(control_open(&a, d, 95));
+    for (int i = 0; i < 2; i++) {
+        char fields[80];
+
+        (void)snprintf(fields, sizeof fields,
+                       ",\"job\":\"o\",\"worker\":%d,\"workers\":2,\"max_delay\":0", i);
+        CHECK(control_ask(&a, "job_join", fields, "\"OK\""));
+    }
+    CHECK(control_ask(&a, "heartbeat", ",\"job\":\"o\",\"worker\":0,\"clock\":4", "\"OK\""));
+    CHECK(strstr(a.reply, "overlay") == NULL);
+    CHECK(control_ask(&a, "job_inspect", ",\"job\":\"o\"", "\"OK\""));
+    CHECK(strstr(a.reply, "overlay") == NULL);
+    CHECK(control_ask(&a, "heartbeat",
+                      ",\"job\":\"o\",\"worker\":0,\"clock\":4,\"relay\":\"tcp://127.0.0.1:1\"",
+                      "\"parents\":[0]"));
+    CHECK(strstr(a.reply, "\"key\"") != NULL && strstr(a.reply, "\"clock\":5") != NULL);
+    CHECK(control_ask(&a, "heartbeat",
+                      ",\"job\":\"o\",\"worker\":1,\"clock\":4,\"plan\":0,"
+                      "\"relay\":\"tcp://127.0.0.1:2\"",
+                      "\"parents\":[0,1,2,0]"));
+    CHECK(control_ask(&a, "heartbeat",
+                      ",\"job\":\"o\",\"worker\":1,\"clock\":4,"
+                      "\"plan\":9000000000000000000,\"relay\":\"tcp://127.0.0.1:2\"",
+                      "\"OK\""));
+    CHECK(strstr(a.reply, "parents") == NULL);
+    CHECK(control_ask(&a, "heartbeat",
+                      ",\"job\":\"o\",\"worker\":1,\"clock\":4,\"relay\":\"ipc://x\"",
+                      "\"status\":\"INVALID\""));
+    CHECK(
+        control_ask(&a, "job_inspect", ",\"job\":\"o\"", "\"sends_to\":[\"worker 0\",\"nodes\"]"));
+    CHECK(strstr(a.reply, "\"key\"") == NULL);
+    CHECK(control_ask(&a, "job_stop", ",\"job\":\"o\"", "\"OK\""));
+    control_close(&a);
+    return true;
+}
+
 /* A worker that was silent because psd itself stood still is not lost. */
 static bool a_daemon_that_stood_still_hears_its_workers_first(daemon_t *d)
 {
@@ -368,7 +409,7 @@ int main(void)
     RUN(what_is_opened_with_a_spec_is_made_and_the_jobs(&d) &&
         jobs_tables_are_those_that_nodes_had_when_they_were_asked(&d));
     RUN(a_barrier_opens_for_all_or_names_who_is_missing(&d));
-    RUN(a_silent_worker_is_lost_and_named(&d));
+    RUN(a_silent_worker_is_lost_and_named(&d) && who_says_where_its_relay_is_hears_the_plan(&d));
     RUN(a_daemon_that_stood_still_hears_its_workers_first(&d));
     RUN(who_calls_shards_silent_is_understood(&d) && routes_that_are_known_are_not_told(&d));
     RUN(a_restore_given_up_takes_its_own_table_only(&d));

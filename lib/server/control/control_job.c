@@ -371,7 +371,9 @@ psd_status_t ps_control_heartbeat(ps_control_t *self, ps_control_request_t *requ
                          ps_registry_job_state(self->is.registry, job->id))) {
         return ps_control_no_memory(err);
     }
-    return PSD_OK;
+    return ps_doc_has(request->doc, "relay")
+               ? ps_control_overlay_beat(self, request, job, worker, clock, err)
+               : PSD_OK;
 }
 
 /* A worker has left when the last of its clients has. */

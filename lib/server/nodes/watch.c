@@ -7,6 +7,7 @@
 static void destroy(ps_watch_t *watch)
 {
     ps_free(watch->workers);
+    ps_overlay_job_done(&watch->overlay);
     ps_free(watch);
 }
 

@@ -3,8 +3,8 @@
  * ps_watch - volatile state of a job, beside the registry
  *
  * What     The clients of a worker that have left, the barriers that opened for
- *          it, when it was lost, and the clocks of its questions. None of it
- *          survives a restart.
+ *          it, when it was lost, the clocks of its questions, and the plan of its
+ *          overlay. None of it survives a restart.
  * Owner    The caller; embedded, zeroed at first. Threads: confined to one.
  */
 #ifndef PS_SERVER_WATCH_H
@@ -12,6 +12,7 @@
 
 #include "base/map.h"
 #include "protocol/facts/job.h"
+#include "server/nodes/overlay_job.h"
 
 #define PS_REASON_MAX 160 /* bytes of the reason why a worker failed */
 
@@ -31,7 +32,8 @@ typedef struct ps_watch {
     ps_watched_t *workers; /* owned */
     size_t n_workers;
     size_t workers_capacity;
-    uint64_t clock; /* greatest of all questions for slices so far */
+    uint64_t clock;           /* greatest of all questions for slices so far */
+    ps_overlay_job_t overlay; /* owned */
 } ps_watch_t;
 
 typedef struct ps_watches {

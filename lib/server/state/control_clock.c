@@ -197,7 +197,8 @@ psd_status_t ps_control_job_inspect(ps_control_t *self, ps_control_request_t *re
     }
     if (doc == NULL || !add_job(self, &view, doc) || !add_workers(&view, doc) ||
         !add_table_names(self, view.job->id, doc) ||
-        !ps_control_add_queues(self, view.job->id, doc)) {
+        !ps_control_add_queues(self, view.job->id, doc) ||
+        !ps_control_add_overlay(self, view.job->id, doc)) {
         return ps_control_no_memory(err);
     }
     return PSD_OK;

@@ -194,6 +194,15 @@ ps_control_op_t ps_control_job_stop;
 ps_control_op_t ps_control_job_tables;
 ps_control_op_t ps_control_job_state;
 ps_control_op_t ps_control_heartbeat;
+/* control_overlay.c */
+/* A heartbeat that says where the worker's relay listens: its answer gets a plan that is newer
+ * than the one that the worker has. Errors: PSD_PROTO, PSD_INVALID, PSD_NOMEM, PSD_IO. */
+PSD_MUST_CHECK psd_status_t ps_control_overlay_beat(ps_control_t *self,
+                                                    const ps_control_request_t *request,
+                                                    const ps_job_t *job, uint32_t rank,
+                                                    uint64_t clock, psd_error_t *err);
+/* "overlay" of a job that has a plan. false: no memory. */
+PSD_MUST_CHECK bool ps_control_add_overlay(const ps_control_t *self, uint32_t job, ps_doc_t *doc);
 /* control_barrier.c */
 ps_control_op_t ps_control_barrier;
 /* control_work.c */

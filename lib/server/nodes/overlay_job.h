@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_overlay_job - which workers of a job pass deltas on, and the plan that they go by
+ *
+ * What     Workers say with their heartbeats where their relays listen. Whenever one comes, goes
+ *          or gets another client, there is a new plan, with a greater version. None of it is
+ *          stored: another registry member makes a plan of its own, from the next heartbeats,
+ *          and its version is greater, because it begins with the wall clock.
+ * Owner    The job's watch; zeroed at first. Threads: confined to one.
+ */
+#ifndef PS_SERVER_OVERLAY_JOB_H
+#define PS_SERVER_OVERLAY_JOB_H
+
+#include "protocol/facts/job.h"
+#include "protocol/relay/relay_doc.h"
+
+typedef struct ps_overlay_job {
+    ps_relay_facts_t facts; /* owned; its members are all who said where they listen */
+    size_t capacity;        /* of members */
+} ps_overlay_job_t;
+
+void ps_overlay_job_done(ps_overlay_job_t *self);
+/*
+ * A worker's heartbeat. Beyond PS_OVERLAY_WORKERS_MAX workers are not in the plan.
+ *
+ * relay    in  where it listens
+ * clock    in  that it has finished
+ * unix_ms  in  the wall clock
+ * key      in  random, for the job's first plan
+ *
+ * Errors: PSD_INVALID an address that none can be; PSD_NOMEM. The plan is as it was then.
+ */
+PSD_MUST_CHECK psd_status_t ps_overlay_job_beat(ps_overlay_job_t *self, const ps_job_t *job,
+                                                const ps_worker_t *worker, const char *relay,
+                                                uint64_t clock, uint64_t unix_ms,
+                                                const ps_id_t *key, psd_error_t *err);
+/* "overlay" for people: the plan without its key. false: no memory. */
+PSD_MUST_CHECK bool ps_overlay_job_view(const ps_overlay_job_t *self, ps_doc_t *doc);
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans of overlays, on their way with heartbeats. */
+#include "server/state/control_inner.h"
+
+/* Random, once for each job. */
+static psd_status_t key_of(const ps_watch_t *watch, ps_id_t *ret_key, psd_error_t *err)
+{
+    *ret_key = watch->overlay.facts.key;
+    return watch->overlay.facts.version != 0 ? PSD_OK : ps_random(ret_key, sizeof *ret_key, err);
+}
+
+psd_status_t ps_control_overlay_beat(ps_control_t *self, const ps_control_request_t *request,
+                                     const ps_job_t *job, uint32_t rank, uint64_t clock,
+                                     psd_error_t *err)
+{
+    const ps_worker_t *worker = ps_job_worker(job, rank);
+    ps_watch_t *watch = ps_watches_get(&self->watches, job->id);
+    const char *relay = "";
+    uint64_t known = 0;
+    ps_id_t key = {{0}};
+    ps_doc_t *doc = NULL;
+    psd_status_t rc = ps_doc_get_text(request->doc, "relay", PS_ENDPOINT_MAX, &relay, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64_or(request->doc, "plan", 0, UINT64_MAX, 0, &known, err);
+    }
+    if (rc == PSD_OK && (watch == NULL || worker == NULL)) {
+        rc = ps_control_no_memory(err);
+    }
+    if (rc == PSD_OK) {
+        rc = key_of(watch, &key, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_overlay_job_beat(&watch->overlay, job, worker, relay, clock, ps_unix_ms(), &key,
+                                 err);
+    }
+    if (rc != PSD_OK || watch->overlay.facts.version <= known) {
+        return rc;
+    }
+    doc = ps_doc_add_object(request->reply, "overlay");
+    return doc != NULL && ps_relay_facts_to_doc(&watch->overlay.facts, doc)
+               ? PSD_OK
+               : ps_control_no_memory(err);
+}
+
+bool ps_control_add_overlay(const ps_control_t *self, uint32_t job, ps_doc_t *doc)
+{
+    const ps_watch_t *watch = ps_watches_find(&self->watches, job);
+
+    return watch == NULL || watch->overlay.facts.version == 0 ||
+           ps_overlay_job_view(&watch->overlay, doc);
+}
