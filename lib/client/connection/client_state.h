@@ -22,6 +22,7 @@
 #include <sys/queue.h>
 
 #include "base/map.h"
+#include "client/connection/desk.h"
 #include "client/connection/heartbeat.h"
 #include "client/connection/sender.h"
 #include "protocol/session/finder.h"
@@ -97,6 +98,7 @@ typedef struct ps_known_table {
     uint32_t n_partitions;
     char name[PS_NAME_MAX + 1];
     bool in_job;                /* marks go to its partitions */
+    bool adds_up;               /* its clocks are added up, and the relay knows it */
     ps_request_queue_t *queues; /* owned; one for each partition */
 } ps_known_table_t;
 
@@ -224,6 +226,7 @@ struct psd_client {
     ps_client_worker_t worker;
     ps_membership_t *membership;     /* owned; NULL: no worker */
     const ps_job_hooks_t *job_hooks; /* NULL: no worker */
+    ps_desk_t *desk;                 /* of its worker's relay, borrowed; NULL: nothing is lent */
     uint64_t job_due_ms;             /* when they look at the latest, without news */
     uint32_t n_lost_workers;         /* of the job that it has left */
     uint64_t last_work;              /* number of the newest question for a slice */

@@ -44,6 +44,7 @@ struct ps_beat {
     uint32_t joins;
     uint64_t session;
     uint64_t heartbeat_ms; /* the thread's, once it runs */
+    ps_desk_t *desk;       /* one holder; NULL: no relay */
 };
 
 static uint64_t worker_clock(const ps_beat_t *self)
@@ -65,7 +66,9 @@ static bool fill(const ps_beat_t *self, ps_doc_t *doc, uint64_t id)
            ps_doc_set_text(doc, "job", self->job) && ps_doc_set_u64(doc, "job_id", self->job_id) &&
            ps_doc_set_u64(doc, "worker", self->worker) &&
            ps_doc_set_u64(doc, "joins", self->joins) &&
-           ps_doc_set_u64(doc, "clock", worker_clock(self));
+           ps_doc_set_u64(doc, "clock", worker_clock(self)) &&
+           (self->desk == NULL || (ps_doc_set_text(doc, "relay", ps_desk_relay(self->desk)) &&
+                                   ps_doc_set_u64(doc, "plan", ps_desk_newest(self->desk))));
 }
 
 /* A heartbeat that cannot be sent now is sent next time. */
@@ -132,6 +135,18 @@ static void keep_loss(ps_beat_t *self, const ps_doc_t *doc)
     }
 }
 
+static void hear_plan(ps_beat_t *self, const ps_doc_t *doc)
+{
+    ps_relay_facts_t facts = {.version = 0};
+    const ps_doc_t *overlay = NULL;
+
+    if (self->desk != NULL && ps_doc_has(doc, "overlay") &&
+        ps_doc_get_object(doc, "overlay", &overlay, NULL) == PSD_OK &&
+        ps_relay_facts_from_doc(overlay, &facts, NULL) == PSD_OK) {
+        ps_desk_put_plan(self->desk, &facts);
+    }
+}
+
 static void hear(ps_beat_t *self, const ps_buffer_t *text)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
@@ -159,6 +174,7 @@ static void hear(ps_beat_t *self, const ps_buffer_t *text)
     if (ps_doc_get_u64_or(doc, "version", 0, UINT64_MAX, 0, &version, NULL) == PSD_OK) {
         set_version(self, version);
     }
+    hear_plan(self, doc);
     if (ps_doc_get_u64_or(doc, "next_ms", 1, NEXT_MAX_MS, self->heartbeat_ms, &next_ms, NULL) ==
         PSD_OK) {
         self->heartbeat_ms = next_ms;
@@ -268,6 +284,7 @@ static void destroy(ps_beat_t **self_p)
         ps_socket_drop(&self->socket);
         ps_context_destroy(&self->context);
         close_wakes(self);
+        ps_desk_release(&self->desk);
         ps_free(self);
     }
 }
@@ -296,6 +313,7 @@ psd_status_t ps_beat_start(const ps_beat_args_t *args, ps_beat_t **ret_beat, psd
     self->joins = args->joins;
     self->session = args->session;
     self->heartbeat_ms = args->heartbeat_ms;
+    self->desk = args->desk == NULL ? NULL : ps_desk_keep(args->desk);
     self->finder = *args->finder;
     ps_finder_rest(&self->finder);
     self->finder.patience_max_ms = ROUND_MS / self->finder.n;

@@ -15,6 +15,7 @@
 #ifndef PS_CLIENT_HEARTBEAT_H
 #define PS_CLIENT_HEARTBEAT_H
 
+#include "client/connection/desk.h"
 #include "protocol/facts/job.h"
 #include "protocol/session/finder.h"
 
@@ -28,6 +29,8 @@ typedef struct ps_beat_args {
     uint32_t worker;
     uint32_t joins;
     uint64_t heartbeat_ms;
+    ps_desk_t *desk; /* of the worker's relay, kept: heartbeats say where it is and bring plans;
+                        NULL: there is none */
 } ps_beat_args_t;
 
 /* Starts the thread; the caller is the first holder. Errors: PSD_NOMEM,

@@ -62,27 +62,6 @@ static psd_status_t resolve_job(const char *job, const char **ret, psd_error_t *
     return PSD_OK;
 }
 
-/* What asks for an overlay is not taken in silence. */
-static psd_status_t check_overlay(psd_error_t *err)
-{
-    static const char *const SETTINGS[] = {"PSD_OVERLAY", "PSD_OVERLAY_BETWEEN",
-                                           "PSD_OVERLAY_WITHIN"};
-    psd_status_t rc = PSD_OK;
-
-    for (size_t i = 0; rc == PSD_OK && i < sizeof SETTINGS / sizeof *SETTINGS; i++) {
-        ps_environment_t said;
-
-        rc = ps_environment_read(SETTINGS[i], &said, err);
-        if (rc == PSD_OK && said.text != NULL && strcmp(said.text, "off") != 0) {
-            rc = psd_error_set(err, PSD_INVALID,
-                               "%s makes %s \"%.40s\"; workers do not add up each other's deltas "
-                               "yet: unset it",
-                               said.origin, SETTINGS[i], said.text);
-        }
-    }
-    return rc;
-}
-
 /* psd_start makes servers and schedulers of processes; they never join. */
 static psd_status_t check_role(const ps_environment_t *said, psd_error_t *err)
 {
@@ -193,8 +172,8 @@ static psd_status_t read_worker(ps_client_worker_t *self, const ps_doc_t *reply,
     return rc;
 }
 
-static psd_status_t start_beat(const psd_client_t *client, ps_client_worker_t *self,
-                               psd_error_t *err)
+static psd_status_t start_beat(const psd_client_t *client, const ps_relay_thread_t *relay,
+                               ps_client_worker_t *self, psd_error_t *err)
 {
     const ps_beat_args_t args = {.finder = &client->finder,
                                  .session = client->number,
@@ -202,7 +181,8 @@ static psd_status_t start_beat(const psd_client_t *client, ps_client_worker_t *s
                                  .job_id = self->stamp.job,
                                  .worker = self->stamp.worker,
                                  .joins = self->stamp.joins,
-                                 .heartbeat_ms = client->heartbeat_ms};
+                                 .heartbeat_ms = client->heartbeat_ms,
+                                 .desk = relay == NULL ? NULL : ps_relay_thread_desk(relay)};
 
     return ps_beat_start(&args, &self->beat, err);
 }
@@ -229,9 +209,21 @@ static psd_status_t bring_tables(psd_client_t *client, psd_error_t *err)
     return rc;
 }
 
-/* Becomes a worker, or another member of the worker whose beat is given. */
+static psd_status_t start_relay(ps_relay_thread_t *relay, const ps_op_worker_t *worker,
+                                psd_error_t *err)
+{
+    const ps_relay_speaker_t speaker = {.job = worker->job,
+                                        .worker = worker->worker,
+                                        .member = worker->member,
+                                        .joins = worker->joins};
+
+    return relay == NULL ? PSD_OK : ps_relay_thread_start(relay, &speaker, err);
+}
+
+/* Becomes a worker, or another member of the worker whose beat is given. Takes the relay, which
+ * may be NULL, when it succeeds. */
 static psd_status_t become(psd_client_t *client, const ps_wish_t *wish, ps_beat_t *beat,
-                           psd_error_t *err)
+                           ps_relay_thread_t **relay_p, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = make_question(wish);
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
@@ -249,10 +241,13 @@ static psd_status_t become(psd_client_t *client, const ps_wish_t *wish, ps_beat_
     if (rc == PSD_OK) {
         rc = read_worker(&worker, reply, err);
     }
+    if (rc == PSD_OK) {
+        rc = start_relay(*relay_p, &worker.stamp, err);
+    }
     if (rc == PSD_OK && beat != NULL) {
         worker.beat = ps_beat_keep(beat);
     } else if (rc == PSD_OK) {
-        rc = start_beat(client, &worker, err);
+        rc = start_beat(client, *relay_p, &worker, err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -263,6 +258,12 @@ static psd_status_t become(psd_client_t *client, const ps_wish_t *wish, ps_beat_
     client->worker = worker;
     client->membership = self;
     client->job_hooks = &ps_membership_hooks;
+    if (*relay_p != NULL) {
+        self->relay = *relay_p;
+        *relay_p = NULL;
+        client->desk = ps_relay_thread_desk(self->relay);
+        client->job_hooks = &ps_membership_relay_hooks;
+    }
     self = NULL;
     rc = ps_membership_learn(client, reply, err);
     if (rc == PSD_OK) {
@@ -275,7 +276,8 @@ static psd_status_t become(psd_client_t *client, const ps_wish_t *wish, ps_beat_
 }
 
 /* Under the lowest free rank. Another worker may take it first. */
-static psd_status_t become_any(psd_client_t *client, ps_wish_t *wish, psd_error_t *err)
+static psd_status_t become_any(psd_client_t *client, ps_wish_t *wish, ps_relay_thread_t **relay_p,
+                               psd_error_t *err)
 {
     psd_status_t rc = PSD_WORKER_EXISTS;
 
@@ -283,7 +285,7 @@ static psd_status_t become_any(psd_client_t *client, ps_wish_t *wish, psd_error_
         psd_error_clear(err);
         rc = ps_gather_rank(client, wish->job, wish->n_workers, &wish->worker, err);
         if (rc == PSD_OK) {
-            rc = become(client, wish, NULL, err);
+            rc = become(client, wish, NULL, relay_p, err);
         }
     }
     return rc;
@@ -306,6 +308,7 @@ psd_status_t psd_join(psd_client_t *client, const char *job, int64_t worker, uin
     }
 
     ps_wish_t wish = {.job = NULL};
+    ps_relay_thread_t *relay = NULL;
     psd_status_t rc = check_free(client, err);
 
     if (rc == PSD_OK) {
@@ -314,13 +317,15 @@ psd_status_t psd_join(psd_client_t *client, const char *job, int64_t worker, uin
     if (rc != PSD_OK) {
         return rc;
     }
-    rc = check_overlay(err);
+    rc = ps_overlay_open(client, &wish, &relay, err);
     if (rc == PSD_OK) {
         rc = ps_gather_servers(client, err);
     }
     if (rc == PSD_OK) {
-        rc = wish.any_rank ? become_any(client, &wish, err) : become(client, &wish, NULL, err);
+        rc = wish.any_rank ? become_any(client, &wish, &relay, err)
+                           : become(client, &wish, NULL, &relay, err);
     }
+    ps_relay_thread_stop(&relay, 0); /* it was not taken, or there is none */
     return rc == PSD_OK ? rc
                         : psd_error_wrap(err, rc,
                                          "join job \"%s\" as worker "
@@ -336,6 +341,7 @@ psd_status_t psd_attach(psd_client_t *client, const psd_client_t *joined, psd_er
 
     const ps_membership_t *other = joined->membership;
     ps_wish_t wish = {.attach = true};
+    ps_relay_thread_t *relay = NULL;
     psd_status_t rc = check_free(client, err);
 
     if (rc != PSD_OK) {
@@ -348,7 +354,7 @@ psd_status_t psd_attach(psd_client_t *client, const psd_client_t *joined, psd_er
     wish.worker = joined->worker.stamp.worker;
     wish.n_workers = other->n_workers;
     wish.max_delay = other->max_delay;
-    rc = become(client, &wish, joined->worker.beat, err);
+    rc = become(client, &wish, joined->worker.beat, &relay, err);
     return rc == PSD_OK ? rc
                         : psd_error_wrap(err, rc, "attach to worker %" PRIu32 " of job \"%s\"",
                                          wish.worker, wish.job);
@@ -522,6 +528,7 @@ psd_status_t psd_leave(psd_client_t *client, uint32_t timeout_ms, psd_error_t *e
     if (rc != PSD_OK) {
         return psd_error_wrap(err, rc, "leave");
     }
+    ps_overlay_end(client); /* while it is a worker that may bring bundles */
     now_ms = ps_now_ms();
     return ask_to_leave(client, NULL, false, until_ms > now_ms ? (uint32_t)(until_ms - now_ms) : 0,
                         err);

@@ -22,6 +22,7 @@
 #define PS_CLIENT_JOB_H
 
 #include "client/connection/client_state.h"
+#include "client/relay/relay_thread.h"
 #include "protocol/facts/work.h"
 
 /* A work queue that was opened. */
@@ -46,9 +47,10 @@ struct ps_membership {
     ps_known_work_t *works; /* owned */
     size_t n_works;
     size_t works_capacity;
-    bool idle;        /* waits for a slice and has none: it finishes clocks … */
-    uint64_t idle_to; /* … up to this one */
-    uint64_t idle_ms; /* when the node was asked how far, or may be asked again */
+    bool idle;                /* waits for a slice and has none: it finishes clocks … */
+    uint64_t idle_to;         /* … up to this one */
+    uint64_t idle_ms;         /* when the node was asked how far, or may be asked again */
+    ps_relay_thread_t *relay; /* owned; NULL: none */
 };
 
 /* The arguments of psd_join, completed from the environment. */
@@ -67,8 +69,16 @@ PSD_MUST_CHECK psd_status_t ps_wish_resolve(const char *job, int64_t worker, uin
                                             int32_t max_delay, ps_wish_t *ret_wish,
                                             psd_error_t *err);
 
-/* The call-backs of a client that is a worker. */
+/* The call-backs of a client that is a worker; the second, of one that has a relay. */
 extern const ps_job_hooks_t ps_membership_hooks;
+extern const ps_job_hooks_t ps_membership_relay_hooks;
+/* overlay.c: the relay of a client that joins, as its environment asks for it. ret_relay: NULL:
+ * it asks for none. Errors: PSD_INVALID a setting that this build, or this job, cannot follow;
+ * those of ps_relay_thread_open. */
+PSD_MUST_CHECK psd_status_t ps_overlay_open(const psd_client_t *client, const ps_wish_t *wish,
+                                            ps_relay_thread_t **ret_relay, psd_error_t *err);
+/* Ends the relay, which passes on what it has. Takes a client that has none. */
+void ps_overlay_end(psd_client_t *client);
 /* Looks at what the heartbeat has received. Stops the heartbeat when the client
  * is broken: so the registry declares the worker lost, and others do not wait
  * for it forever. */

@@ -2,6 +2,7 @@
 /* News of a worker's job: that it runs, and which tables it has opened. */
 #include "base/alloc.h"
 #include "client/job/job.h"
+#include "client/requests/lend.h"
 #include "client/requests/marks.h"
 #include "client/requests/table.h"
 
@@ -69,7 +70,16 @@ static bool learn(psd_client_t *client, uint64_t id, const ps_doc_t *reply)
     return false;
 }
 
+static void look_and_hear(psd_client_t *client)
+{
+    ps_membership_look(client);
+    if (client->desk != NULL && client->session != NULL && client->broken == PSD_OK) {
+        ps_lend_hear(client);
+    }
+}
+
 const ps_job_hooks_t ps_membership_hooks = {.look = ps_membership_look, .learn = learn};
+const ps_job_hooks_t ps_membership_relay_hooks = {.look = look_and_hear, .learn = learn};
 
 psd_status_t ps_membership_learn(psd_client_t *client, const ps_doc_t *reply, psd_error_t *err)
 {
@@ -110,6 +120,7 @@ void ps_membership_end(psd_client_t *client)
     if (self == NULL) {
         return;
     }
+    ps_overlay_end(client);
     client->membership = NULL;
     client->job_hooks = NULL;
     client->tables_asked = 0;

@@ -37,6 +37,7 @@ static bool make_marks(psd_client_t *client, const ps_known_table_t *table,
         mark->queue = &table->queues[i];
         mark->worker = *stamp;
         mark->round = client->round;
+        mark->detour = client->desk == NULL ? 0 : PS_DETOUR_LEND;
         TAILQ_INSERT_TAIL(marks, mark, in_list);
     }
     return true;
@@ -60,6 +61,17 @@ static psd_status_t no_memory(psd_client_t *client, struct ps_slice_requests *ma
 {
     ps_slice_requests_drop(client, marks);
     return psd_error_set(err, PSD_NOMEM, "no memory for the marks of a clock");
+}
+
+/* A push that is a mark may go by the relay. */
+static void offer_pushes(ps_ticket_t *ticket)
+{
+    ps_slice_request_t *push = NULL;
+
+    TAILQ_FOREACH(push, &ticket->requests, in_ticket)
+    {
+        push->detour |= push->marks ? PS_DETOUR_LEND : 0;
+    }
 }
 
 /* The last push of a call to each partition is also its mark, unless it asks
@@ -98,6 +110,9 @@ psd_status_t ps_marks_make(psd_client_t *client, ps_ticket_t *ticket,
     stamp.clock++;
     if (ticket != NULL) {
         choose_pushes(ticket);
+    }
+    if (ticket != NULL && client->desk != NULL) {
+        offer_pushes(ticket);
     }
     for (size_t i = 0; made && i < client->n_tables; i++) {
         made = !client->tables[i]->in_job || make_marks(client, client->tables[i], &stamp, marks);

@@ -4,6 +4,7 @@
  * no timeout for a request that was answered long ago. */
 #include "client/requests/pump.h"
 
+#include "client/requests/lend.h"
 #include "client/requests/ticket.h"
 
 #define LEAST_UNDER_WAY 4 /* so that a few requests go at once */
@@ -139,7 +140,27 @@ void ps_pump(psd_client_t *self, uint64_t until_ms)
  * defers a second payload over the same values. */
 static bool is_fixed(const ps_slice_request_t *request, const ps_socket_t *socket)
 {
-    return !ps_socket_is_lane(socket) || (request->filtered && request->filter.cache);
+    return !ps_socket_is_lane(socket) ||
+           ((request->detour & PS_DETOUR_FILTER) != 0 && request->filter.cache);
+}
+
+/* Through the filter, or to the relay. */
+static psd_status_t send_by_detour(psd_client_t *self, const ps_effect_t *effect,
+                                   ps_slice_request_t *request)
+{
+    ps_socket_t *socket = self->links[effect->to].socket;
+
+    if ((request->detour & PS_DETOUR_FILTER) != 0) {
+        return ps_link_send_filtered(self, effect->to, &request->filter, &effect->message,
+                                     effect->payload, request->n_sends > 1);
+    }
+    if (ps_lend(self, effect, request)) {
+        request->n_fixed_sends -= is_fixed(request, socket) ? 1 : 0; /* no socket got it */
+        return PSD_OK;
+    }
+    return request->n_sends > 1
+               ? ps_socket_send_again(socket, &effect->message, effect->payload, NULL)
+               : ps_socket_send(socket, 0, &effect->message, effect->payload, NULL);
 }
 
 static void send_message(psd_client_t *self, const ps_effect_t *effect)
@@ -157,10 +178,8 @@ static void send_message(psd_client_t *self, const ps_effect_t *effect)
         request->n_fixed_sends += is_fixed(request, socket) ? 1 : 0;
     }
     /* A message that is not sent is as good as lost: the session retries. */
-    if (request != NULL && request->filtered &&
-        (effect->message.kind == PS_KIND_PUSH || effect->message.kind == PS_KIND_PULL)) {
-        rc = ps_link_send_filtered(self, effect->to, &request->filter, &effect->message,
-                                   effect->payload, request->n_sends > 1);
+    if (request != NULL && request->detour != 0) {
+        rc = send_by_detour(self, effect, request);
     } else if (request != NULL && request->n_sends > 1) {
         rc = ps_socket_send_again(socket, &effect->message, effect->payload, NULL);
     } else {

@@ -74,7 +74,7 @@ static psd_status_t make_request(const ps_call_t *call, ps_cut_t *cut, ps_aggreg
         request->after = call->options->after;
     }
     request->filter = filter_of(call);
-    request->filtered = ps_filter_bits(&request->filter) != 0;
+    request->detour = ps_filter_bits(&request->filter) != 0 ? PS_DETOUR_FILTER : 0;
     ps_ticket_add(ticket, request);
     return PSD_OK;
 }

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "client/requests/lend.h"
 #include "client/requests/marks.h"
 #include "client/slices/sparsify.h"
 #include "protocol/facts/table_filter.h"
@@ -53,7 +54,8 @@ psd_status_t ps_known_table_add(psd_client_t *self, uint32_t id, const char *nam
 }
 
 static psd_status_t learn_routes(psd_client_t *self, const ps_doc_t *from, uint32_t id,
-                                 const ps_table_spec_t *spec, psd_error_t *err)
+                                 const ps_table_spec_t *spec, ps_known_table_t **ret_table,
+                                 psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) ps_route_t *routes = NULL;
     const ps_doc_t *array = NULL;
@@ -71,6 +73,12 @@ static psd_status_t learn_routes(psd_client_t *self, const ps_doc_t *from, uint3
     }
     if (rc == PSD_OK) {
         rc = ps_session_routes(self->session, id, routes, n, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_known_table_add(self, id, spec->name, spec->n_partitions, ret_table, err);
+    }
+    if (rc == PSD_OK) {
+        ps_lend_learn(self, id, spec, routes, n);
     }
     return rc;
 }
@@ -93,10 +101,7 @@ psd_status_t ps_table_learn(psd_client_t *self, const ps_doc_t *from, ps_table_s
         rc = ps_table_spec_check(&spec, err); /* settled by the cluster */
     }
     if (rc == PSD_OK) {
-        rc = learn_routes(self, from, (uint32_t)id, &spec, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_known_table_add(self, (uint32_t)id, spec.name, spec.n_partitions, ret_table, err);
+        rc = learn_routes(self, from, (uint32_t)id, &spec, ret_table, err);
     }
     if (rc != PSD_OK) {
         return rc;

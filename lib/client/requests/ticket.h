@@ -64,6 +64,10 @@ typedef struct ps_aggregate {
     uint32_t partition;
 } ps_aggregate_t;
 
+/* Ways of a request that is not sent as it is. */
+#define PS_DETOUR_FILTER 1 /* through its filter */
+#define PS_DETOUR_LEND 2   /* by the relay, if that may be (lend.h) */
+
 struct ps_slice_request {
     TAILQ_ENTRY(ps_slice_request) in_list; /* waiting, sent, ended or spare */
     TAILQ_ENTRY(ps_slice_request) in_ticket;
@@ -80,7 +84,7 @@ struct ps_slice_request {
     ps_places_t places;        /* owned */
     ps_aggregate_t *aggregate; /* borrowed as long as there is a ticket; or NULL */
     ps_op_worker_t worker;     /* as it was when the call was made */
-    bool filtered;             /* it goes through the filter */
+    uint8_t detour;            /* PS_DETOUR_…; 0: straight to the shard */
     ps_filter_t filter;
     ps_ack_t ack;
     int32_t priority;
@@ -125,6 +129,8 @@ struct ps_request_queue {
     ps_slice_request_t *last; /* of the call that is being made; else NULL */
     uint32_t n_sent;          /* requests in flight */
     uint64_t sent_bytes;      /* of their payloads */
+    uint64_t marked_seq;      /* of the last push or mark that ended a clock here, if there is a
+                                 relay; 0: none */
 };
 
 /* ---- slice_request.c ---- */

@@ -100,7 +100,7 @@ static bool send_named(fixture_t *f)
     f->request = ps_slice_request_new(&f->client, PS_REQUEST_PUSH, &cut);
     f->request->queue = &f->table->queues[0];
     f->request->filter.cache = true;
-    f->request->filtered = true;
+    f->request->detour = PS_DETOUR_FILTER;
     ps_slice_request_send(&f->client, f->request);
     CHECK(f->request->op != 0);
     ps_perform(&f->client);

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two boxes under one lock. */
+#include "client/connection/desk.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+struct ps_desk {
+    atomic_uint n_holders;
+    _Atomic uint64_t plan;   /* that the relay goes by */
+    _Atomic uint64_t newest; /* that was put here */
+    atomic_uint wait_ms;     /* of `left` */
+    atomic_bool left;
+    int relay_fd;
+    int client_fd;
+    char relay[PS_ENDPOINT_MAX + 1];
+    pthread_mutex_t mutex; /* of what follows */
+    struct ps_desk_lots lots;
+    struct ps_desk_tables tables;
+    ps_relay_facts_t facts; /* owned */
+    ps_desk_news_t *news;   /* owned */
+    size_t n_news;
+    size_t news_capacity;
+};
+
+static void lock(ps_desk_t *self)
+{
+    (void)pthread_mutex_lock(&self->mutex);
+}
+
+static void unlock(ps_desk_t *self)
+{
+    (void)pthread_mutex_unlock(&self->mutex);
+}
+
+static void ring(int fd)
+{
+    const uint64_t one = 1;
+
+    (void)!write(fd, &one, sizeof one); /* full: it is readable already */
+}
+
+static void quiet(int fd)
+{
+    uint64_t n = 0;
+
+    (void)!read(fd, &n, sizeof n);
+}
+
+void ps_desk_lot_free(ps_desk_lot_t **lot_p)
+{
+    ps_payload_destroy(&(*lot_p)->payload);
+    ps_free(*lot_p);
+    *lot_p = NULL;
+}
+
+void ps_desk_table_free(ps_desk_table_t **table_p)
+{
+    ps_free((*table_p)->routes);
+    ps_free(*table_p);
+    *table_p = NULL;
+}
+
+static void drop_all(struct ps_desk_lots *lots, struct ps_desk_tables *tables)
+{
+    while (!STAILQ_EMPTY(lots)) {
+        ps_desk_lot_t *lot = STAILQ_FIRST(lots);
+
+        STAILQ_REMOVE_HEAD(lots, in_list);
+        ps_desk_lot_free(&lot);
+    }
+    while (!STAILQ_EMPTY(tables)) {
+        ps_desk_table_t *table = STAILQ_FIRST(tables);
+
+        STAILQ_REMOVE_HEAD(tables, in_list);
+        ps_desk_table_free(&table);
+    }
+}
+
+psd_status_t ps_desk_new(const char *relay, ps_desk_t **ret_desk, psd_error_t *err)
+{
+    ps_desk_t *self = ps_alloc(1, sizeof *self);
+
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a relay");
+    }
+    atomic_init(&self->n_holders, 1);
+    atomic_init(&self->plan, 0);
+    atomic_init(&self->newest, 0);
+    atomic_init(&self->wait_ms, 0);
+    atomic_init(&self->left, false);
+    STAILQ_INIT(&self->lots);
+    STAILQ_INIT(&self->tables);
+    (void)snprintf(self->relay, sizeof self->relay, "%s", relay);
+    (void)pthread_mutex_init(&self->mutex, NULL); /* cannot fail on Linux */
+    self->relay_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    self->client_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (self->relay_fd < 0 || self->client_fd < 0) {
+        ps_desk_release(&self);
+        return psd_error_set(err, PSD_IO, "no descriptor for a relay");
+    }
+    *ret_desk = self;
+    return PSD_OK;
+}
+
+ps_desk_t *ps_desk_keep(ps_desk_t *self)
+{
+    atomic_fetch_add(&self->n_holders, 1);
+    return self;
+}
+
+void ps_desk_release(ps_desk_t **self_p)
+{
+    ps_desk_t *self = *self_p;
+
+    *self_p = NULL;
+    if (self == NULL || atomic_fetch_sub(&self->n_holders, 1) > 1) {
+        return;
+    }
+    drop_all(&self->lots, &self->tables);
+    ps_relay_facts_done(&self->facts);
+    ps_free(self->news);
+    if (self->relay_fd >= 0) {
+        (void)close(self->relay_fd);
+    }
+    if (self->client_fd >= 0) {
+        (void)close(self->client_fd);
+    }
+    (void)pthread_mutex_destroy(&self->mutex);
+    ps_free(self);
+}
+
+const char *ps_desk_relay(const ps_desk_t *self)
+{
+    return self->relay;
+}
+
+uint64_t ps_desk_plan(const ps_desk_t *self)
+{
+    return atomic_load(&self->plan);
+}
+
+uint64_t ps_desk_newest(const ps_desk_t *self)
+{
+    return atomic_load(&self->newest);
+}
+
+int ps_desk_client_fd(const ps_desk_t *self)
+{
+    return self->client_fd;
+}
+
+int ps_desk_relay_fd(const ps_desk_t *self)
+{
+    return self->relay_fd;
+}
+
+/* ---- for the relay ---- */
+
+void ps_desk_put_lot(ps_desk_t *self, ps_desk_lot_t *lot)
+{
+    lock(self);
+    STAILQ_INSERT_TAIL(&self->lots, lot, in_list);
+    unlock(self);
+    ring(self->relay_fd);
+}
+
+void ps_desk_put_table(ps_desk_t *self, ps_desk_table_t *table)
+{
+    lock(self);
+    STAILQ_INSERT_TAIL(&self->tables, table, in_list);
+    unlock(self);
+    ring(self->relay_fd);
+}
+
+void ps_desk_put_plan(ps_desk_t *self, ps_relay_facts_t *facts)
+{
+    lock(self);
+    if (facts->version > atomic_load(&self->newest)) {
+        ps_relay_facts_done(&self->facts);
+        self->facts = *facts;
+        *facts = (ps_relay_facts_t){.version = 0};
+        atomic_store(&self->newest, self->facts.version);
+    }
+    unlock(self);
+    ps_relay_facts_done(facts);
+    ring(self->relay_fd);
+}
+
+void ps_desk_leave(ps_desk_t *self, uint32_t wait_ms)
+{
+    atomic_store(&self->wait_ms, wait_ms);
+    atomic_store(&self->left, true);
+    atomic_store(&self->plan, 0);
+    ring(self->relay_fd);
+}
+
+bool ps_desk_is_left(const ps_desk_t *self, uint32_t *ret_wait_ms)
+{
+    *ret_wait_ms = atomic_load(&self->wait_ms);
+    return atomic_load(&self->left);
+}
+
+void ps_desk_look(const ps_desk_t *self)
+{
+    quiet(self->relay_fd);
+}
+
+void ps_desk_take(ps_desk_t *self, struct ps_desk_lots *ret_lots, struct ps_desk_tables *ret_tables,
+                  ps_relay_facts_t *ret_facts)
+{
+    STAILQ_INIT(ret_lots);
+    STAILQ_INIT(ret_tables);
+    lock(self);
+    STAILQ_CONCAT(ret_lots, &self->lots);
+    STAILQ_CONCAT(ret_tables, &self->tables);
+    *ret_facts = self->facts;
+    self->facts = (ps_relay_facts_t){.version = 0};
+    unlock(self);
+}
+
+void ps_desk_set_plan(ps_desk_t *self, uint64_t version)
+{
+    if (!atomic_load(&self->left)) {
+        atomic_store(&self->plan, version);
+    }
+}
+
+/* ---- for the client ---- */
+
+void ps_desk_tell(ps_desk_t *self, uint64_t request, ps_relay_news_t news)
+{
+    lock(self);
+    /* Without memory it is not told: the client asks the shard in its time. */
+    if (ps_grow(&self->news, &self->news_capacity, self->n_news + 1, sizeof *self->news)) {
+        self->news[self->n_news++] = (ps_desk_news_t){.request = request, .news = news};
+    }
+    unlock(self);
+    ring(self->client_fd);
+}
+
+size_t ps_desk_hear(ps_desk_t *self, ps_desk_news_t *ret_news, size_t most)
+{
+    size_t n = 0;
+
+    quiet(self->client_fd);
+    lock(self);
+    n = self->n_news < most ? self->n_news : most;
+    if (n > 0) {
+        memcpy(ret_news, self->news, n * sizeof *ret_news);
+        self->n_news -= n;
+        memmove(self->news, self->news + n, self->n_news * sizeof *self->news);
+    }
+    unlock(self);
+    return n;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether a worker has a relay: what the environment asks for. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "client/job/job.h"
+#include "transport/environment/environment.h"
+
+#define LEAVE_MS 500 /* to pass on what it has */
+#define LISTEN_HERE "tcp://127.0.0.1:*"
+
+static psd_status_t read(const char *name, const char *fallback, ps_environment_t *ret_said,
+                         psd_error_t *err)
+{
+    psd_status_t rc = ps_environment_read(name, ret_said, err);
+
+    if (rc == PSD_OK && ret_said->text == NULL) {
+        ret_said->text = fallback;
+    }
+    return rc;
+}
+
+static psd_status_t not_yet(const ps_environment_t *said, const char *name, psd_error_t *err)
+{
+    return psd_error_set(err, PSD_INVALID,
+                         "%s makes %s \"%.40s\"; of the overlay there is PSD_OVERLAY=tree, the "
+                         "rest is not there yet: unset it",
+                         said->origin, name, said->text);
+}
+
+/* What is not there yet is not taken in silence. */
+static psd_status_t check_others(psd_error_t *err)
+{
+    static const char *const SETTINGS[] = {"PSD_OVERLAY_BETWEEN", "PSD_OVERLAY_WITHIN"};
+    psd_status_t rc = PSD_OK;
+
+    for (size_t i = 0; rc == PSD_OK && i < sizeof SETTINGS / sizeof *SETTINGS; i++) {
+        ps_environment_t said;
+
+        rc = read(SETTINGS[i], "off", &said, err);
+        if (rc == PSD_OK && strcmp(said.text, "off") != 0) {
+            rc = not_yet(&said, SETTINGS[i], err);
+        }
+    }
+    return rc;
+}
+
+/* Deltas go from worker to worker. */
+static psd_status_t is_wanted(const ps_wish_t *wish, bool *ret_wanted, psd_error_t *err)
+{
+    ps_environment_t said;
+    ps_environment_t up = {.text = "on"};
+    ps_environment_t links = {.text = "complete"};
+    psd_status_t rc = read("PSD_OVERLAY", "off", &said, err);
+
+    *ret_wanted = false;
+    if (rc != PSD_OK || strcmp(said.text, "off") == 0) {
+        return rc;
+    }
+    if (strcmp(said.text, "tree") != 0) {
+        return not_yet(&said, "PSD_OVERLAY", err);
+    }
+    if (wish->max_delay != 0) {
+        return psd_error_set(err, PSD_INVALID,
+                             "%s makes PSD_OVERLAY \"tree\", which needs max_delay 0; it is %d",
+                             said.origin, wish->max_delay);
+    }
+    rc = read("PSD_OVERLAY_LINKS", "complete", &links, err);
+    if (rc == PSD_OK && strcmp(links.text, "listed") == 0) {
+        return not_yet(&links, "PSD_OVERLAY_LINKS", err);
+    }
+    if (rc == PSD_OK) {
+        rc = read("PSD_OVERLAY_UP", "on", &up, err);
+    }
+    *ret_wanted = rc == PSD_OK && strcmp(up.text, "off") != 0 && strcmp(links.text, "star") != 0;
+    return rc;
+}
+
+/* psd is on this host. */
+static bool is_here(const psd_client_t *client)
+{
+    const char *endpoint = client->endpoint;
+
+    return strncmp(endpoint, "tcp://127.", strlen("tcp://127.")) == 0 ||
+           strncmp(endpoint, "tcp://[::1]", strlen("tcp://[::1]")) == 0 ||
+           strncmp(endpoint, "tcp://localhost:", strlen("tcp://localhost:")) == 0 ||
+           strncmp(endpoint, "tcp://", strlen("tcp://")) != 0;
+}
+
+psd_status_t ps_overlay_open(const psd_client_t *client, const ps_wish_t *wish,
+                             ps_relay_thread_t **ret_relay, psd_error_t *err)
+{
+    ps_environment_t listen;
+    bool wanted = false;
+    psd_status_t rc = check_others(err);
+
+    if (rc == PSD_OK) {
+        rc = is_wanted(wish, &wanted, err);
+    }
+    if (rc != PSD_OK || !wanted) {
+        return rc;
+    }
+    rc = read("PSD_OVERLAY_LISTEN", is_here(client) ? LISTEN_HERE : NULL, &listen, err);
+    if (rc == PSD_OK && listen.text == NULL) {
+        rc = psd_error_set(err, PSD_INVALID,
+                           "PSD_OVERLAY=tree, and psd is at %.200s: other workers must reach this "
+                           "one; set PSD_OVERLAY_LISTEN to tcp://ADDRESS:* of this host",
+                           client->endpoint);
+    }
+    return rc == PSD_OK ? ps_relay_thread_open(client->endpoint, &client->options, listen.text,
+                                               ret_relay, err)
+                        : rc;
+}
+
+void ps_overlay_end(psd_client_t *client)
+{
+    ps_membership_t *self = client->membership;
+
+    if (self == NULL || self->relay == NULL) {
+        return;
+    }
+    client->desk = NULL;
+    if (client->n_links > 0 && client->links[0].socket != NULL) {
+        ps_socket_wake_by(client->links[0].socket, -1);
+    }
+    ps_relay_thread_stop(&self->relay, LEAVE_MS);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Private to lib/client/relay: the state of the thread, by file
+ *
+ *   relay_thread.c  its life and its turns; what is lent, what is done
+ *   callers.c       the port: who connects, proves to be a worker, and brings bundles
+ *   ways.c          connections to the relays that this one sends to
+ *   courier.c       bundles to the nodes, as a client of its own
+ */
+#ifndef PS_CLIENT_RELAY_INNER_H
+#define PS_CLIENT_RELAY_INNER_H
+
+#include "client/connection/client_state.h"
+#include "client/relay/relay_thread.h"
+#include "protocol/relay/meet.h"
+
+#define PS_RELAY_STRANGERS_MAX 32 /* connections that have proved nothing, at a time */
+#define PS_RELAY_UNDER_WAY_MAX 1024
+/* A bundle is one frame, of at most a shard's chunk_bytes. A stranger can make a relay hold as
+ * much. */
+#define PS_RELAY_FRAME_BYTES (UINT64_C(4) << 20)
+
+/* A connection to the port. */
+typedef struct ps_relay_caller {
+    uint64_t conn;
+    bool is_proved;
+    ps_meet_asked_t asked;
+} ps_relay_caller_t;
+
+/* A connection to another relay. */
+typedef struct ps_relay_way {
+    ps_relay_member_t to;
+    ps_socket_t *socket; /* owned; NULL: it is opened again at due_ms */
+    ps_id_t nonce;
+    unsigned tries;   /* to open it, since it was ready */
+    bool is_ready;    /* both have proved themselves */
+    uint64_t due_ms;  /* not ready: it is opened again then … */
+    uint64_t owes_ms; /* … ready: since when it owes a sign of life; 0: it does not */
+} ps_relay_way_t;
+
+/* A bundle that the courier brings. */
+typedef struct ps_under_way {
+    uint64_t number; /* of the relay */
+    uint64_t op;     /* of the courier's session */
+    uint64_t heard_ms;
+} ps_under_way_t;
+
+struct ps_relay_thread {
+    ps_desk_t *desk; /* one holder */
+    unsigned n_forks;
+    bool runs;
+    pthread_t thread;
+    ps_context_t *context; /* owned */
+    ps_socket_t *port;     /* owned */
+    psd_client_t *courier; /* owned */
+    ps_relay_t *relay;     /* owned */
+    ps_relay_speaker_t speaker;
+    ps_meet_self_t self;
+    ps_relay_facts_t facts;     /* owned; the plan that it goes by */
+    ps_map_t tables;            /* id -> ps_desk_table_t, owned */
+    ps_relay_caller_t *callers; /* owned; oldest first */
+    size_t n_callers;
+    size_t callers_capacity;
+    ps_relay_way_t *ways; /* owned */
+    size_t n_ways;
+    size_t ways_capacity;
+    ps_under_way_t *under_way; /* owned */
+    size_t n_under_way;
+    size_t under_way_capacity;
+    ps_socket_t **polled; /* owned */
+    bool *ready;          /* owned; of each of polled */
+    size_t polled_capacity;
+    size_t ready_capacity;
+    uint64_t now_ms;
+};
+
+/* relay_thread.c: what deltas of a partition have in common. false: the table is not known. */
+PSD_MUST_CHECK bool ps_relay_key_of(const ps_relay_thread_t *self, uint32_t table,
+                                    uint32_t partition, uint64_t clock, ps_relay_key_t *ret_key);
+
+/* callers.c */
+void ps_callers_receive(ps_relay_thread_t *self);
+/* RELAYED, to the worker if it is there. */
+void ps_callers_tell(ps_relay_thread_t *self, const ps_relay_deed_t *deed);
+
+/* ways.c */
+/* There is a new plan: opens and closes connections. */
+void ps_ways_plan(ps_relay_thread_t *self);
+void ps_ways_receive(ps_relay_thread_t *self);
+/* Opens again what is due. */
+void ps_ways_tick(ps_relay_thread_t *self);
+uint64_t ps_ways_due(const ps_relay_thread_t *self);
+/* false: it cannot be sent there now. */
+PSD_MUST_CHECK bool ps_ways_send(ps_relay_thread_t *self, const ps_relay_deed_t *deed);
+void ps_ways_done(ps_relay_thread_t *self);
+
+/* courier.c */
+/* Takes note of where a table is. */
+void ps_courier_learn(ps_relay_thread_t *self, const ps_desk_table_t *table);
+PSD_MUST_CHECK bool ps_courier_send(ps_relay_thread_t *self, const ps_relay_deed_t *deed);
+/* One turn: receives, sends, tells the relay what became of its bundles. */
+void ps_courier_turn(ps_relay_thread_t *self);
+uint64_t ps_courier_due(const ps_relay_thread_t *self);
+#endif

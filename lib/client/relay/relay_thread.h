@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Room lib/client/relay: a worker's relay, for real
+ *
+ * It is       The thread that takes deltas of this worker and of others, adds them up by the
+ *             machine of protocol/relay, and passes them on; its port, its connections to other
+ *             relays, and a client of its own that brings bundles to the nodes.
+ * It uses     requests, connection, lib/protocol/relay, lib/transport.
+ * It ignores  Which pushes are lent, and how a job is joined.
+ * Start at    relay_thread.c, then relay_inner.h.
+ */
+/*
+ * ps_relay_thread - one worker's relay
+ *
+ * What     Opened before the worker joins, since the join says where it listens; started after,
+ *          when the worker has its names. A relay owes nobody anything: it may be stopped, or
+ *          die, at any time (protocol/relay/relay.h).
+ * Owner    The caller; ps_relay_thread_stop.
+ * Threads  Of its owner, except the desk.
+ */
+#ifndef PS_CLIENT_RELAY_THREAD_H
+#define PS_CLIENT_RELAY_THREAD_H
+
+#include "client/connection/desk.h"
+#include "protocol/relay/relay_message.h"
+#include "psd/client.h"
+
+typedef struct ps_relay_thread ps_relay_thread_t;
+
+/* Opens the port at `listen`, tcp with port 0 or * for any, and connects to psd as the worker
+ * did. Errors: PSD_INVALID an address that others cannot use; PSD_IO it cannot be bound; those
+ * of psd_connect. */
+PSD_MUST_CHECK psd_status_t ps_relay_thread_open(const char *endpoint, const psd_options_t *options,
+                                                 const char *listen, ps_relay_thread_t **ret_thread,
+                                                 psd_error_t *err);
+/* Borrowed. */
+ps_desk_t *ps_relay_thread_desk(const ps_relay_thread_t *self);
+/* Errors: PSD_IO; PSD_INVALID; PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_relay_thread_start(ps_relay_thread_t *self,
+                                                  const ps_relay_speaker_t *speaker,
+                                                  psd_error_t *err);
+/* Passes on what it has, for wait_ms at most, and ends. Takes NULL, nulls *self_p. In a forked
+ * child it only forgets. */
+void ps_relay_thread_stop(ps_relay_thread_t **self_p, uint32_t wait_ms);
+#endif

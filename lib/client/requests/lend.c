@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which requests a relay gets, and what is done when it says something of them. */
+#include "client/requests/lend.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "client/connection/desk.h"
+
+/* Without a word of the relay, which says every PS_RELAY_SAY_MS that it lives; then the shard is
+ * asked, and what it has not got goes there. */
+#define PATIENCE_MS 1500
+#define BESIDE_BYTES 1024 /* of a bundle, beside one push */
+#define NEWS 64
+
+/* Partitions hold whole rows, and one clock's deltas are added up. */
+static bool adds_up(const ps_table_spec_t *spec)
+{
+    return spec->combine != PS_COMBINE_EACH && spec->n_col_slices <= 1;
+}
+
+void ps_lend_learn(psd_client_t *client, uint32_t id, const ps_table_spec_t *spec,
+                   const ps_route_t *routes, uint32_t n_routes)
+{
+    ps_known_table_t *known = ps_known_table(client, id);
+    ps_desk_table_t *table = NULL;
+
+    if (client->desk == NULL || known == NULL || !adds_up(spec)) {
+        return;
+    }
+    table = ps_alloc(1, sizeof *table);
+    if (table != NULL) {
+        table->routes = ps_alloc_raw(n_routes, sizeof *routes);
+    }
+    if (table == NULL || table->routes == NULL) {
+        ps_free(table);
+        return; /* its pushes go to the nodes */
+    }
+    table->id = id;
+    table->type = spec->type;
+    table->width = spec->n_cols;
+    (void)snprintf(table->name, sizeof table->name, "%s", spec->name);
+    memcpy(table->routes, routes, n_routes * sizeof *routes);
+    table->n_routes = n_routes;
+    ps_desk_put_table(client->desk, table);
+    known->adds_up = true;
+}
+
+/* ---- lending ---- */
+
+static bool is_plain(const ps_message_t *message)
+{
+    return message->kind == PS_KIND_MARK ||
+           (message->kind == PS_KIND_PUSH && (message->flags & PS_FLAG_MARK) != 0 &&
+            message->push.op == PS_CHANGE_UPDATE && message->push.pull == 0 &&
+            message->push.ack == PS_ACK_DEFAULT);
+}
+
+/* It follows the mark before at once: nothing else of its clock was pushed there. */
+static bool is_all_of_its_clock(ps_request_queue_t *queue, uint64_t seq)
+{
+    bool follows = queue->marked_seq != 0 && seq == queue->marked_seq + 1;
+
+    if (seq > queue->marked_seq) {
+        queue->marked_seq = seq;
+    }
+    return follows;
+}
+
+static bool fits(const psd_client_t *client, const ps_effect_t *effect)
+{
+    uint64_t size = ps_payload_size(effect->payload);
+
+    return (size > 0 || effect->message.kind == PS_KIND_MARK) &&
+           size + BESIDE_BYTES <= ps_session_chunk_bytes(client->session, effect->to);
+}
+
+static ps_desk_lot_t *make_lot(const psd_client_t *client, const ps_effect_t *effect,
+                               const ps_slice_request_t *request)
+{
+    const ps_message_t *message = &effect->message;
+    bool is_push = message->kind == PS_KIND_PUSH;
+    uint64_t seq = is_push ? message->push.seq : message->mark.seq;
+    ps_desk_lot_t *lot = ps_alloc(1, sizeof *lot);
+
+    if (lot == NULL) {
+        return NULL;
+    }
+    lot->request = is_push ? message->push.request : message->mark.request;
+    lot->table = request->queue->table->id;
+    lot->partition = request->queue->partition;
+    lot->clock = is_push ? message->push.clock : message->mark.clock - 1;
+    lot->from = (ps_bundle_from_t){.session = ps_session_number(client->session, effect->to),
+                                   .first_seq = seq,
+                                   .last_seq = seq,
+                                   .worker = request->worker.worker,
+                                   .member = request->worker.member,
+                                   .joins = request->worker.joins,
+                                   .marks = true};
+    lot->has_rows = is_push;
+    if (is_push) {
+        ps_message_slice(message, &lot->slice);
+        /* The memory may be the caller's, who uses it again when the call has ended. */
+        lot->payload = ps_payload_clone(effect->payload);
+        if (lot->payload == NULL) {
+            ps_desk_lot_free(&lot);
+        }
+    }
+    return lot;
+}
+
+bool ps_lend(psd_client_t *client, const ps_effect_t *effect, const ps_slice_request_t *request)
+{
+    const ps_message_t *message = &effect->message;
+    ps_desk_lot_t *lot = NULL;
+    uint64_t number = 0;
+
+    if (!is_plain(message) || client->desk == NULL || request->n_sends > 1 ||
+        !is_all_of_its_clock(request->queue, message->kind == PS_KIND_PUSH ? message->push.seq
+                                                                           : message->mark.seq) ||
+        !request->queue->table->adds_up || ps_desk_plan(client->desk) == 0 ||
+        !fits(client, effect)) {
+        return false;
+    }
+    lot = make_lot(client, effect, request);
+    if (lot == NULL) {
+        return false;
+    }
+    number = lot->request;
+    ps_desk_put_lot(client->desk, lot);
+    ps_session_lent(client->session, number, client->now_ms + PATIENCE_MS);
+    return true;
+}
+
+/* ---- hearing ---- */
+
+void ps_lend_hear(psd_client_t *client)
+{
+    ps_desk_news_t news[NEWS];
+    size_t n = NEWS;
+
+    if (client->n_links > 0 && client->links[0].socket != NULL) {
+        ps_socket_wake_by(client->links[0].socket, ps_desk_client_fd(client->desk));
+    }
+    while (n == NEWS) {
+        n = ps_desk_hear(client->desk, news, NEWS);
+        for (size_t i = 0; i < n; i++) {
+            if (news[i].news == PS_RELAY_RETURNED) {
+                ps_session_given_back(client->session, client->now_ms, news[i].request,
+                                      &client->outbox);
+            } else {
+                ps_session_lent(client->session, news[i].request, client->now_ms + PATIENCE_MS);
+            }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pushes and marks that go through the worker's relay
+ *
+ * What     Lent is what ends a clock at a partition and is all that this client brings there in
+ *          that clock: a push that is the clock's mark as well, or a mark alone. Everything else
+ *          goes to the shard directly, and so does what the relay gives back, what nobody says
+ *          anything about for a while, and whatever is sent again.
+ *          The shard's ACK ends what was lent, as ever.
+ * Threads  The client's.
+ */
+#ifndef PS_CLIENT_LEND_H
+#define PS_CLIENT_LEND_H
+
+#include "client/requests/ticket.h"
+#include "model/tables/table.h"
+
+/* A table was learned: the relay hears of one whose clocks are added up. */
+void ps_lend_learn(psd_client_t *client, uint32_t id, const ps_table_spec_t *spec,
+                   const ps_route_t *routes, uint32_t n_routes);
+/* The first send of a request that may be lent. True: the relay has it. */
+PSD_MUST_CHECK bool ps_lend(psd_client_t *client, const ps_effect_t *effect,
+                            const ps_slice_request_t *request);
+/* Once a turn: what became of what was lent. */
+void ps_lend_hear(psd_client_t *client);
+#endif

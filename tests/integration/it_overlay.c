@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Workers that add up each other's deltas: the same bits with PSD_OVERLAY=tree as without, and
+ * exact sums when one of them is killed in the middle. */
+#include <psd.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "support/check.h"
+#include "support/daemon.h"
+#include "support/http_get.h"
+
+#define WORKERS 4
+#define ROWS 400
+#define LISTED 60 /* rows of a sparse push */
+#define CLOCKS 30
+#define VICTIM 2 /* others send to it, by some of the trees */
+#define DIES_AT 12
+#define WAIT_MS 60000
+
+static const char config[] = "shards: 2\n"
+                             "workers:\n"
+                             "  heartbeat_ms: 50\n"
+                             "  lost_after_ms: 2000\n";
+
+typedef struct run {
+    const char *endpoint;
+    const char *job;
+    bool is_counted;           /* i64: what each worker has pushed; else f32 */
+    bool is_listed;            /* some rows, others each time; else all */
+    bool kills;                /* the victim ends itself */
+    _Atomic int *acknowledged; /* shared: clocks of the victim */
+} run_t;
+
+/* xorshift64* (Vigna, 2016) */
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * UINT64_C(2685821657736338717);
+}
+
+/* Everybody is in the plan. */
+static bool wait_for_plan(psd_client_t *client, const run_t *run, psd_error_t *err)
+{
+    const struct timespec step = {.tv_nsec = 5000000};
+    char question[80];
+    char last[40];
+    char *reply = NULL;
+    bool found = false;
+
+    (void)snprintf(question, sizeof question, "{\"op\":\"job_inspect\",\"job\":\"%s\"}", run->job);
+    (void)snprintf(last, sizeof last, "\"worker\":%d,\"relay\"", WORKERS - 1);
+    for (int i = 0; i < 4000 && !found; i++) {
+        CHECK_OK(psd_request(client, question, WAIT_MS, &reply, err), err);
+        found = strstr(reply, last) != NULL;
+        for (int k = 0; found && k < WORKERS; k++) {
+            (void)snprintf(last, sizeof last, "\"worker\":%d,\"relay\"", k);
+            found = strstr(reply, last) != NULL;
+        }
+        psd_free(reply);
+        reply = NULL;
+        (void)nanosleep(&step, NULL);
+    }
+    CHECK(found);
+    return true;
+}
+
+/* The values of one clock, always the same. */
+static size_t make_deltas(const run_t *run, uint32_t worker, uint64_t *state, uint64_t *rows,
+                          void *deltas)
+{
+    uint64_t first = next_random(state) % ROWS;
+
+    if (run->is_counted) {
+        memset(deltas, 0, ROWS * sizeof(int64_t));
+        ((int64_t *)deltas)[worker] = 1;
+        ((int64_t *)deltas)[ROWS - 1] = 1;
+        return ROWS;
+    }
+    for (size_t i = 0; i < (run->is_listed ? LISTED : ROWS); i++) {
+        rows[i] = (first + 7 * i) % ROWS;
+        ((float *)deltas)[i] = (float)(int64_t)next_random(state) / 1e12F;
+    }
+    return run->is_listed ? LISTED : ROWS;
+}
+
+static bool push(const run_t *run, psd_client_t *client, psd_table_t *table, const uint64_t *rows,
+                 const void *deltas, size_t n, bool dies, psd_error_t *err)
+{
+    psd_call_t *call = psd_call_new();
+    psd_select_t *select = psd_select_new();
+    psd_ticket_t ticket = 0;
+
+    psd_call_set_ends_clock(call, true);
+    if (run->is_listed) {
+        psd_select_rows(select, rows, n);
+    } else {
+        psd_select_all_rows(select);
+    }
+    CHECK_OK(psd_push_start(table, select, deltas, n, call, &ticket, err), err);
+    if (dies) {
+        (void)raise(SIGKILL);
+    }
+    CHECK_OK(psd_wait(client, ticket, WAIT_MS, err), err);
+    psd_select_destroy(&select);
+    psd_call_destroy(&call);
+    return true;
+}
+
+static bool train(const run_t *run, uint32_t worker, psd_client_t *client, psd_table_t *table,
+                  psd_error_t *err)
+{
+    uint64_t rows[ROWS];
+    int64_t deltas[ROWS];
+    int64_t value[2];
+    const uint64_t row = worker;
+    uint64_t state = 1000 + worker;
+
+    for (int clock = 0; clock < CLOCKS; clock++) {
+        size_t n = make_deltas(run, worker, &state, rows, deltas);
+
+        CHECK_OK(psd_pull(table, &row, 1, value, 1, err), err);
+        CHECK(push(run, client, table, rows, deltas, n,
+                   run->kills && worker == VICTIM && clock == DIES_AT, err));
+        if (worker == VICTIM) {
+            atomic_store(run->acknowledged, clock + 1);
+        }
+    }
+    return true;
+}
+
+static bool work(const run_t *run, uint32_t worker, psd_error_t *err)
+{
+    psd_client_t *client = NULL;
+    psd_spec_t *spec = psd_spec_new();
+    psd_table_t *table = NULL;
+
+    CHECK_OK(psd_connect(run->endpoint, NULL, &client, err), err);
+    CHECK_OK(psd_spec_set(spec, "rows", "400", err), err);
+    CHECK_OK(psd_spec_set(spec, "type", run->is_counted ? "i64" : "f32", err), err);
+    CHECK_OK(psd_spec_set(spec, "combine", "clock-sum", err), err);
+    CHECK_OK(psd_join(client, run->job, worker, WORKERS, 0, err), err);
+    CHECK_OK(psd_table_ensure(client, run->job, spec, &table, err), err);
+    if (getenv("PSD_OVERLAY") != NULL) {
+        CHECK(wait_for_plan(client, run, err));
+    }
+    CHECK_OK(psd_barrier(client, WAIT_MS, err), err);
+    CHECK(train(run, worker, client, table, err));
+    CHECK_OK(psd_leave(client, WAIT_MS, err), err);
+    psd_table_close(&table);
+    psd_spec_destroy(&spec);
+    psd_close(&client);
+    return true;
+}
+
+static pid_t start(const run_t *run, uint32_t worker, bool is_on)
+{
+    pid_t pid = -1;
+
+    (void)fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        psd_error_t *err = psd_error_new();
+        bool ok = (!is_on || setenv("PSD_OVERLAY", "tree", 1) == 0) && work(run, worker, err);
+
+        psd_error_destroy(&err);
+        _exit(ok ? 0 : 1);
+    }
+    return pid;
+}
+
+static bool run_job(const run_t *run, bool is_on)
+{
+    pid_t pids[WORKERS];
+    bool ok = true;
+
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        pids[i] = start(run, i, is_on);
+    }
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        int status = 0;
+        bool dies = run->kills && i == VICTIM;
+
+        ok = pids[i] > 0 && waitpid(pids[i], &status, 0) == pids[i] &&
+             (dies ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 0) && ok;
+    }
+    return ok;
+}
+
+/* The whole table, in a process of its own: this one must have no threads when it forks. */
+static bool read_table(const run_t *run, void *values)
+{
+    int status = 0;
+    pid_t pid = -1;
+
+    (void)fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        psd_error_t *err = psd_error_new();
+        psd_client_t *client = NULL;
+        psd_table_t *table = NULL;
+        psd_select_t *all = psd_select_new();
+        psd_ticket_t ticket = 0;
+        bool ok = false;
+
+        psd_select_all_rows(all);
+        ok = psd_connect(run->endpoint, NULL, &client, err) == PSD_OK &&
+             psd_table_open(client, run->job, &table, err) == PSD_OK &&
+             psd_pull_start(table, all, values, ROWS, NULL, &ticket, err) == PSD_OK &&
+             psd_wait(client, ticket, WAIT_MS, err) == PSD_OK;
+        if (!ok) {
+            (void)fprintf(stderr, "%s\n", psd_error_text(err));
+        }
+        psd_select_destroy(&all);
+        psd_table_close(&table);
+        psd_close(&client);
+        psd_error_destroy(&err);
+        _exit(ok ? 0 : 1);
+    }
+    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+/* Requests of that kind that came to the shards so far. */
+static double count(const daemon_t *d, const char *label)
+{
+    char *answer = NULL;
+    char dir[4096];
+    double sum = -1;
+
+    (void)snprintf(dir, sizeof dir, "%.4000s/data", d->dir.path);
+    if (http_ask(http_port(dir), "GET", "/metrics", &answer) == 200) {
+        sum = http_sum(answer, "psd_requests_total", label);
+    }
+    free(answer);
+    return sum;
+}
+
+/* The overlay's run has the bits of the other one, and fewer requests. */
+static bool bits_are_the_same(const daemon_t *d, run_t *run, char *values)
+{
+    enum { SIZE = ROWS * sizeof(float) };
+    static char wanted[SIZE];
+    double direct = 0;
+    double bundles = 0;
+
+    run->job = run->is_listed ? "listed_star" : "dense_star";
+    CHECK(run_job(run, false));
+    CHECK(read_table(run, values));
+    memcpy(wanted, values, SIZE);
+    CHECK(count(d, "request=\"bundle\"") == 0 || run->is_listed);
+    direct = count(d, "request=\"push\"");
+    bundles = count(d, "request=\"bundle\"");
+    run->job = run->is_listed ? "listed_tree" : "dense_tree";
+    CHECK(run_job(run, true));
+    CHECK(read_table(run, values));
+    CHECK(memcmp(wanted, values, SIZE) == 0);
+    direct = count(d, "request=\"push\"") - direct;
+    bundles = count(d, "request=\"bundle\"") - bundles;
+    (void)printf("%s: %g pushes, %g bundles\n", run->job, direct, bundles);
+    CHECK(bundles > 0);
+    return true;
+}
+
+static bool sums_are_exact(run_t *run, const int64_t *values)
+{
+    int64_t sum = 0;
+    int acknowledged = 0;
+
+    run->job = "counted";
+    run->is_counted = true;
+    run->is_listed = false;
+    run->kills = true;
+    atomic_store(run->acknowledged, 0);
+    CHECK(run_job(run, true));
+    CHECK(read_table(run, (void *)values));
+    acknowledged = atomic_load(run->acknowledged);
+    for (int i = 0; i < WORKERS; i++) {
+        sum += values[i];
+        CHECK(i == VICTIM || values[i] == CLOCKS);
+    }
+    CHECK(values[VICTIM] >= acknowledged && values[VICTIM] <= acknowledged + 1);
+    CHECK(values[ROWS - 1] == sum);
+    return true;
+}
+
+static void *share(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+int main(void)
+{
+    daemon_t d = {.pid = 0};
+    int64_t *values = share(ROWS * sizeof *values);
+    run_t run = {.acknowledged = share(sizeof *run.acknowledged)};
+    bool ok = values != NULL && run.acknowledged != NULL && daemon_start(&d, config);
+
+    run.endpoint = d.control;
+    ok = ok && bits_are_the_same(&d, &run, (char *)values);
+    run.is_listed = true;
+    ok = ok && bits_are_the_same(&d, &run, (char *)values);
+    ok = ok && sums_are_exact(&run, values);
+    ok = daemon_end(&d, SIGTERM) && ok;
+    daemon_drop(&d, !ok);
+    return ok ? 0 : 1;
+}

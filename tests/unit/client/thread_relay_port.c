@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two relays meet over tcp, bundles go from one to the other, and a stranger gets nowhere. Their
+ * turns are taken here, so one thread is enough. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "client/relay/relay_inner.h"
+#include "support/check.h"
+
+#define WAIT_MS 20000
+#define TABLE 5
+#define STRANGERS 100
+
+static ps_relay_member_t members[2] = {{.worker = 0, .joins = 1, .members = 1},
+                                       {.worker = 1, .joins = 1, .members = 1}};
+static uint32_t parents[2] = {PS_OVERLAY_NODES, 0};
+
+static const ps_relay_facts_t plan = {.version = 7,
+                                      .key = {{3, 1, 4}},
+                                      .n_colours = 1,
+                                      .n_members = 2,
+                                      .members = members,
+                                      .parents = parents};
+
+static void close_relay(ps_relay_thread_t *self)
+{
+    ps_desk_table_t *table = ps_map_remove(&self->tables, TABLE);
+
+    ps_ways_done(self);
+    ps_socket_drop(&self->port);
+    ps_context_destroy(&self->context);
+    ps_relay_destroy(&self->relay);
+    if (table != NULL) {
+        ps_desk_table_free(&table);
+    }
+    ps_map_done(&self->tables);
+    ps_free(self->callers);
+}
+
+static bool open_relay(ps_relay_thread_t *self, uint32_t worker, psd_error_t *err)
+{
+    static const char *const any = "tcp://127.0.0.1:*";
+    const ps_relay_settings_t settings = {
+        .worker = worker, .hold_ms = 100000, .patience_ms = 100000, .limit_bytes = 1 << 20};
+    ps_socket_args_t args = {.high_water = 64,
+                             .frame_bytes = PS_RELAY_FRAME_BYTES,
+                             .assembly_bytes = PS_RELAY_FRAME_BYTES,
+                             .chunk_bytes = 1 << 16,
+                             .is_watched = true};
+    ps_desk_table_t *table = ps_alloc(1, sizeof *table);
+
+    *self = (ps_relay_thread_t){.speaker = {.job = 2, .worker = worker, .joins = 1},
+                                .self = {.key = plan.key, .job = 2, .worker = worker, .joins = 1}};
+    CHECK(table != NULL);
+    *table = (ps_desk_table_t){.id = TABLE, .type = PS_TYPE_F32, .width = 1, .n_routes = 1};
+    CHECK(ps_map_put(&self->tables, TABLE, table));
+    CHECK_OK(ps_context_new(1, &self->context, err), err);
+    args.context = self->context;
+    CHECK_OK(ps_socket_bind(&any, 1, &args, &self->port, err), err);
+    (void)snprintf(members[worker].relay, sizeof members[worker].relay, "%s",
+                   ps_socket_endpoint(self->port, 0));
+    CHECK_OK(ps_relay_new(&settings, &self->relay, err), err);
+    CHECK_OK(ps_relay_facts_give(&plan, self->relay, err), err);
+    self->facts = plan;
+    self->now_ms = ps_now_ms();
+    return true;
+}
+
+/* Both take a turn; waits a moment for what comes. */
+static bool turn(ps_relay_thread_t *child, ps_relay_thread_t *parent)
+{
+    ps_socket_t *sockets[3] = {parent->port};
+    bool ready[3] = {false};
+    size_t n = 1;
+
+    if (child->n_ways > 0 && child->ways[0].socket != NULL) {
+        sockets[n++] = child->ways[0].socket;
+    }
+    if (ps_socket_wait(sockets, n, 5, ready, NULL) != PSD_OK) {
+        return false;
+    }
+    child->now_ms = parent->now_ms = ps_now_ms();
+    ps_callers_receive(parent);
+    ps_socket_flush(parent->port);
+    ps_ways_receive(child);
+    ps_ways_tick(child);
+    return true;
+}
+
+static bool is_met(const ps_relay_thread_t *child, const ps_relay_thread_t *parent)
+{
+    return child->n_ways == 1 && child->ways[0].is_ready && parent->n_callers == 1 &&
+           parent->callers[0].is_proved;
+}
+
+static bool meet(ps_relay_thread_t *child, ps_relay_thread_t *parent)
+{
+    uint64_t until_ms = ps_now_ms() + WAIT_MS;
+
+    ps_ways_plan(child);
+    while (!is_met(child, parent) && ps_now_ms() < until_ms) {
+        CHECK(turn(child, parent));
+    }
+    CHECK(is_met(child, parent));
+    CHECK(parent->callers[0].asked.worker == 1);
+    return true;
+}
+
+/* A push of worker 1, lent to its own relay. */
+static bool lend(ps_relay_thread_t *child, uint64_t seq, psd_error_t *err)
+{
+    const float value = 2.5F;
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *payload = ps_payload_copy((ps_bytes_t){0}, (ps_bytes_t){0},
+                                            (ps_bytes_t){(const uint8_t *)&value, sizeof value});
+    ps_bundle_from_t from = {
+        .session = 11, .first_seq = seq, .last_seq = seq, .worker = 1, .joins = 1, .marks = true};
+    ps_relay_span_t span = {.first = 1,
+                            .n = 1,
+                            .slice = {.rows = PS_ROWS_RANGE,
+                                      .type = PS_TYPE_F32,
+                                      .n_rows = 1,
+                                      .n_cols = 1,
+                                      .n_values = 1},
+                            .payload = payload};
+    const ps_relay_lot_t lot = {.from = &from, .spans = &span, .n_from = 1, .n_spans = 1};
+    const ps_relay_giver_t giver = {.worker = 1, .request = seq, .plan = plan.version};
+    ps_relay_key_t key;
+
+    CHECK(ps_relay_key_of(child, TABLE, 0, seq, &key));
+    CHECK(!ps_relay_key_of(child, TABLE, 1, seq, &key));
+    CHECK(!ps_relay_key_of(child, TABLE + 1, 0, seq, &key));
+    CHECK(payload != NULL);
+    CHECK_OK(ps_relay_give(child->relay, child->now_ms, &giver, &key, &lot, err), err);
+    return true;
+}
+
+static bool a_bundle_goes_to_the_other_one(ps_relay_thread_t *child, ps_relay_thread_t *parent,
+                                           psd_error_t *err)
+{
+    uint64_t until_ms = ps_now_ms() + WAIT_MS;
+    ps_relay_view_t view;
+    ps_relay_deed_t deed;
+
+    CHECK(lend(child, 4, err));
+    CHECK(ps_relay_next(child->relay, &deed));
+    CHECK(deed.kind == PS_RELAY_SEND && deed.to == 0);
+    CHECK(ps_ways_send(child, &deed));
+    while ((ps_relay_look(parent->relay, &view, 1) == 0 || child->ways[0].owes_ms != 0) &&
+           ps_now_ms() < until_ms) {
+        CHECK(turn(child, parent));
+    }
+    CHECK(ps_relay_look(parent->relay, &view, 1) == 1);
+    CHECK(view.key.clock == 4 && view.n_lots == 1 && view.waits_for == 0);
+    CHECK(child->ways[0].owes_ms == 0); /* it said that it took it */
+    return true;
+}
+
+/* It knows all but the key: it proves nothing, and what it sends then is not looked at. */
+static bool a_stranger_gets_nowhere(ps_relay_thread_t *parent, psd_error_t *err)
+{
+    const ps_socket_args_t args = {.high_water = 64,
+                                   .frame_bytes = 1 << 16,
+                                   .assembly_bytes = 1 << 16,
+                                   .chunk_bytes = 1 << 16};
+    const ps_meet_self_t self = {.key = {{9}}, .job = 2, .worker = 1, .joins = 1};
+    const ps_message_t bundle = {
+        .kind = PS_KIND_BUNDLE,
+        .bundle = {.request = 1, .table = TABLE, .job = 2, .worker = 1, .plan = 7, .n_from = 1}};
+    ps_socket_t *sockets[2] = {NULL, parent->port};
+    bool ready[2] = {false};
+    uint64_t until_ms = ps_now_ms() + WAIT_MS;
+    size_t n_answers = 0;
+
+    CHECK_OK(ps_socket_connect(members[0].relay, &args, &sockets[0], err), err);
+    for (int i = 0; i < STRANGERS; i++) {
+        const ps_id_t nonce = {{(uint8_t)i, 1}};
+        ps_message_t ask;
+
+        ps_meet_ask(&self, &nonce, &ask);
+        CHECK_OK(ps_socket_send(sockets[0], 0, &ask, NULL, err), err);
+        ask.meet.step = PS_MEET_PROOF;
+        ask.meet.proof = self.key;
+        CHECK_OK(ps_socket_send(sockets[0], 0, &ask, NULL, err), err);
+        CHECK_OK(ps_socket_send(sockets[0], 0, &bundle, NULL, err), err);
+        ps_socket_flush(sockets[0]);
+    }
+    while (n_answers < STRANGERS && ps_now_ms() < until_ms) {
+        ps_payload_t *payload = NULL;
+        ps_message_t message;
+        ps_room_t room;
+        uint64_t conn = 0;
+        bool got = false;
+
+        CHECK_OK(ps_socket_wait(sockets, 2, 5, ready, err), err);
+        ps_callers_receive(parent);
+        ps_socket_flush(parent->port);
+        CHECK_OK(ps_socket_receive(sockets[0], &got, &conn, &message, &payload, &room, err), err);
+        CHECK(!got || message.kind == PS_KIND_MEET); /* and never RELAYED */
+        n_answers += got ? 1 : 0;
+        ps_payload_destroy(&payload);
+    }
+    CHECK(n_answers == STRANGERS);
+    CHECK(parent->n_callers <= 1 + PS_RELAY_STRANGERS_MAX);
+    CHECK(parent->callers[0].is_proved); /* the worker that was there is there */
+    ps_socket_drop(&sockets[0]);
+    return true;
+}
+
+/* What it had comes back, or goes to the nodes. */
+static bool a_relay_that_is_gone_is_noticed(ps_relay_thread_t *child, ps_relay_thread_t *parent,
+                                            psd_error_t *err)
+{
+    uint64_t until_ms = ps_now_ms() + WAIT_MS;
+    ps_relay_deed_t deed = {.kind = 0};
+    bool is_back = false;
+
+    CHECK(lend(child, 5, err));
+    CHECK(ps_relay_next(child->relay, &deed));
+    CHECK(deed.kind == PS_RELAY_SEND && deed.to == 0 && ps_ways_send(child, &deed));
+    ps_socket_drop(&parent->port);
+    while (!is_back && ps_now_ms() < until_ms) {
+        ps_socket_t *socket = child->ways[0].socket;
+        bool ready = false;
+
+        if (socket != NULL) {
+            CHECK_OK(ps_socket_wait(&socket, 1, 5, &ready, err), err);
+        }
+        child->now_ms = ps_now_ms();
+        ps_ways_receive(child);
+        is_back = !child->ways[0].is_ready;
+    }
+    CHECK(is_back);
+    CHECK(ps_relay_next(child->relay, &deed));
+    CHECK(deed.kind == PS_RELAY_SEND && deed.to == PS_OVERLAY_NODES && deed.key.clock == 5);
+    CHECK(ps_relay_next(child->relay, &deed)); /* the one that was taken */
+    CHECK(deed.kind == PS_RELAY_TELL && deed.news == PS_RELAY_RETURNED && deed.number == 4);
+    CHECK(!ps_ways_send(child, &deed));
+    return true;
+}
+
+int main(void)
+{
+    psd_error_t *err = psd_error_new();
+    ps_relay_thread_t parent = {.n_forks = 0};
+    ps_relay_thread_t child = {.n_forks = 0};
+    bool ok = open_relay(&parent, 0, err) && open_relay(&child, 1, err) && meet(&child, &parent) &&
+              a_bundle_goes_to_the_other_one(&child, &parent, err) &&
+              a_stranger_gets_nowhere(&parent, err) &&
+              a_relay_that_is_gone_is_noticed(&child, &parent, err);
+
+    close_relay(&child);
+    close_relay(&parent);
+    psd_error_destroy(&err);
+    return ok ? 0 : 1;
+}
