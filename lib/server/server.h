@@ -41,10 +41,14 @@ PSD_MUST_CHECK psd_status_t ps_server_open(const ps_config_t *config, const ps_s
 /* Answers waiting requests, sends what is queued, closes everything. Takes NULL. */
 void ps_server_close(ps_server_t **self_p);
 
-/* The ZeroMQ socket of the control port, for zloop; ps_server_receive then. */
+/* The control port, to wait for; ps_server_receive then. Borrowed. */
+ps_socket_t *ps_server_port(const ps_server_t *self);
+/* The link to a registry elsewhere; ps_server_receive_link then. NULL: the
+ * registry is here. Borrowed until the next call. */
+ps_socket_t *ps_server_link(const ps_server_t *self);
+/* The ZeroMQ sockets of both, for a zloop: of a server all of whose endpoints
+ * are ZeroMQ's. */
 void *ps_server_handle(ps_server_t *self);
-/* The socket of the link to a registry elsewhere; ps_server_receive_link
- * then. NULL: the registry is here. */
 void *ps_server_link_handle(ps_server_t *self);
 /* The sockets of the shards' pipes, 0 .. n - 1; ps_server_receive_shards then. */
 uint32_t ps_server_n_pipes(const ps_server_t *self);

@@ -158,7 +158,7 @@ static void search(ps_server_t *self, uint64_t now_ms)
     char leader[PS_NAME_MAX + 1];
     size_t n = ps_replica_seats(self->replica, seats, leader);
 
-    if (ps_member_handle(self->member) != NULL) {
+    if (ps_member_link(self->member) != NULL) {
         ps_member_search(self->member, &socket);
     }
     if (n == 0 || now_ms < self->moved_ms + MOVE_MS || ps_member_is_announced(self->member)) {

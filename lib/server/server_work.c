@@ -19,6 +19,16 @@ void *ps_server_link_handle(ps_server_t *self)
     return ps_member_handle(self->member);
 }
 
+ps_socket_t *ps_server_port(const ps_server_t *self)
+{
+    return self->port;
+}
+
+ps_socket_t *ps_server_link(const ps_server_t *self)
+{
+    return ps_member_link(self->member);
+}
+
 uint32_t ps_server_n_pipes(const ps_server_t *self)
 {
     return ps_shards_n(self->shards);
@@ -88,7 +98,7 @@ void ps_server_receive_link(ps_server_t *self)
 /* There is somebody to speak to: not for a member that knows no leader. */
 static bool speaks(const ps_server_t *self)
 {
-    return self->control != NULL || ps_member_handle(self->member) != NULL;
+    return self->control != NULL || ps_member_link(self->member) != NULL;
 }
 
 void ps_server_tick(ps_server_t *self)

@@ -3,15 +3,16 @@
 #include "server/embed/embed_loop.h"
 
 #include <string.h>
-#include <zmq.h>
 
 #include "base/alloc.h"
 #include "transport/sockets/poll.h"
 
 #define KNOWN_WAIT_MS 5000 /* for the registry to know the node */
 
-/* Places among the items; the pipes of the shards follow. */
-enum { AT_END, AT_PORT, AT_LINK, AT_QUORUM, AT_PIPES };
+/* Places among the sockets. */
+enum { AT_PORT, AT_LINK, SOCKETS_MAX };
+/* Places among the items beside them; the pipes of the shards follow. */
+enum { AT_END, AT_QUORUM, AT_PIPES };
 
 typedef struct loop {
     ps_server_t *server;
@@ -20,29 +21,30 @@ typedef struct loop {
     ps_turn_t *turn;
     uint64_t known_by_ms; /* without the registry it is ready then */
     bool is_ready;
+    ps_socket_t *sockets[SOCKETS_MAX]; /* borrowed for one turn */
+    bool ready[SOCKETS_MAX];           /* of those that there are */
+    size_t n_sockets;
     ps_poll_item_t *items; /* owned, as many as there are places */
-    struct pollfd *fds;    /* owned; as many */
     size_t n_items;
 } loop_t;
-
-static void set_socket(ps_poll_item_t *item, void *socket)
-{
-    *item = (ps_poll_item_t){.socket = socket, .fd = socket == NULL ? -1 : ps_poll_fd(socket)};
-}
 
 /* The link, and this node's member of the registry, come and go. poll() ignores
  * what has the descriptor -1. */
 static void fill(loop_t *self)
 {
-    set_socket(&self->items[AT_PORT], ps_server_handle(self->server));
-    set_socket(&self->items[AT_LINK], ps_server_link_handle(self->server));
+    self->sockets[AT_PORT] = ps_server_port(self->server);
+    self->sockets[AT_LINK] = ps_server_link(self->server);
+    self->n_sockets = self->sockets[AT_LINK] == NULL ? AT_LINK : SOCKETS_MAX;
+    self->ready[AT_LINK] = false;
     self->items[AT_QUORUM] = (ps_poll_item_t){.fd = ps_server_quorum_fd(self->server)};
     for (size_t i = AT_PIPES; i < self->n_items; i++) {
-        set_socket(&self->items[i], ps_server_pipe_handle(self->server, (uint32_t)(i - AT_PIPES)));
+        void *pipe = ps_server_pipe_handle(self->server, (uint32_t)(i - AT_PIPES));
+
+        self->items[i] = (ps_poll_item_t){.socket = pipe, .fd = ps_poll_fd(pipe)};
     }
 }
 
-static long time_left(const loop_t *self)
+static uint64_t time_left(const loop_t *self)
 {
     uint64_t now_ms = ps_now_ms();
     uint64_t due_ms = ps_server_deadline(self->server);
@@ -51,17 +53,17 @@ static long time_left(const loop_t *self)
     if (!self->is_ready && self->known_by_ms < due_ms) {
         left_ms = self->known_by_ms > now_ms ? self->known_by_ms - now_ms : 0;
     }
-    return left_ms < PS_TURN_WAIT_MS ? (long)left_ms : PS_TURN_WAIT_MS;
+    return left_ms < PS_TURN_WAIT_MS ? left_ms : PS_TURN_WAIT_MS;
 }
 
 static void take_in(loop_t *self)
 {
     bool has_pipe = false;
 
-    if (self->items[AT_PORT].is_ready) {
+    if (self->ready[AT_PORT]) {
         ps_server_receive(self->server);
     }
-    if (self->items[AT_LINK].is_ready) {
+    if (self->ready[AT_LINK]) {
         ps_server_receive_link(self->server);
     }
     if (self->items[AT_QUORUM].is_ready) {
@@ -103,8 +105,10 @@ static psd_status_t turn(loop_t *self, bool *ret_ends, psd_error_t *err)
     }
     fill(self);
     ps_turn_waits(self->turn);
-    if (ps_poll(self->items, self->fds, self->n_items, time_left(self)) != 0) {
-        return psd_error_set(err, PSD_IO, "cannot wait: %s", zmq_strerror(zmq_errno()));
+    rc = ps_socket_wait_with(self->sockets, self->n_sockets, self->items, self->n_items,
+                             time_left(self), self->ready, err);
+    if (rc != PSD_OK) {
+        return rc;
     }
     ps_turn_works(self->turn);
     *ret_ends = self->items[AT_END].is_ready;
@@ -126,8 +130,7 @@ psd_status_t ps_embed_loop(ps_server_t *server, int end_fd, ps_embed_on_ready_t 
     psd_status_t rc = PSD_OK;
 
     self.items = ps_alloc(self.n_items, sizeof *self.items);
-    self.fds = ps_alloc(self.n_items, sizeof *self.fds);
-    if (self.items == NULL || self.fds == NULL) {
+    if (self.items == NULL) {
         rc = psd_error_set(err, PSD_NOMEM, "no memory to wait");
     } else {
         self.items[AT_END] = (ps_poll_item_t){.fd = end_fd};
@@ -138,6 +141,5 @@ psd_status_t ps_embed_loop(ps_server_t *server, int end_fd, ps_embed_on_ready_t 
     }
     ps_turn_leave(&self.turn);
     ps_free(self.items);
-    ps_free(self.fds);
     return rc;
 }

@@ -321,6 +321,11 @@ void *ps_member_handle(ps_member_t *self)
     return self->link == NULL ? NULL : ps_socket_handle(self->link);
 }
 
+ps_socket_t *ps_member_link(const ps_member_t *self)
+{
+    return self->link;
+}
+
 const ps_id_t *ps_member_secret(const ps_member_t *self)
 {
     return &self->secret;

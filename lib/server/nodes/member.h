@@ -119,6 +119,8 @@ void ps_member_take(ps_member_t *self, ps_bytes_t bytes);
 /* The ZeroMQ socket of the link, for zloop; ps_member_receive then. NULL without
  * a link. */
 void *ps_member_handle(ps_member_t *self);
+/* The link itself, to wait for. NULL: there is none. Borrowed until the next call. */
+ps_socket_t *ps_member_link(const ps_member_t *self);
 /* What only this node and the registry know. Borrowed. */
 const ps_id_t *ps_member_secret(const ps_member_t *self);
 /* "tcp://…" of the registry. */

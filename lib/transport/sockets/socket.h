@@ -34,6 +34,7 @@
 #include "protocol/session/assembly.h"
 #include "transport/lane/door.h"
 #include "transport/sockets/asker.h"
+#include "transport/sockets/poll.h"
 #include "transport/threads/clock.h"
 #include "transport/threads/turns.h"
 
@@ -132,8 +133,8 @@ PSD_MUST_CHECK psd_status_t ps_socket_connect(const char *endpoint, const ps_soc
 void ps_socket_close(ps_socket_t **self_p);
 /* Closes without sending what is queued. */
 void ps_socket_drop(ps_socket_t **self_p);
-/* The ZeroMQ socket, for zmq_poll and zloop_poller; borrowed. It does not cover
- * lanes; NULL for a link that is a lane. */
+/* The ZeroMQ socket, for zloop_poller; borrowed. It does not cover lanes and
+ * plug-ins, as ps_socket_wait does; NULL for a link that is one of them. */
 void *ps_socket_handle(ps_socket_t *self);
 /* Messages dropped because their peer chose its own routing id. */
 uint64_t ps_socket_n_refused(const ps_socket_t *self);
@@ -238,12 +239,18 @@ PSD_MUST_CHECK psd_status_t ps_socket_receive_from(ps_socket_t *self, bool *ret_
                                                    uint64_t *ret_conn, ps_asker_t *ret_caller,
                                                    ps_buffer_t *ret_text, psd_error_t *err);
 
-/* Waits until one of the sockets has something to receive, at most timeout_ms
- * (UINT64_MAX: forever). ret_ready[i] says which. A signal ends the wait early
+/* Waits until one of the sockets (0 or more) has something to receive, at most
+ * timeout_ms (UINT64_MAX: forever). ret_ready[i] says which. A signal ends the wait early
  * with nothing ready. It flushes the sockets, and polls them for a while before
  * the thread sleeps. Errors: PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_socket_wait(ps_socket_t *const *sockets, size_t n_sockets,
                                            uint64_t timeout_ms, bool *ret_ready, psd_error_t *err);
+/* The same for sockets and other items of the caller, which is_ready then tells;
+ * no socket used by others since the last wait may be is_dry. n_sockets may be 0. */
+PSD_MUST_CHECK psd_status_t ps_socket_wait_with(ps_socket_t *const *sockets, size_t n_sockets,
+                                                ps_poll_item_t *items, size_t n_items,
+                                                uint64_t timeout_ms, bool *ret_ready,
+                                                psd_error_t *err);
 /* The same for sockets and a ZeroMQ socket of the caller. */
 PSD_MUST_CHECK psd_status_t ps_socket_wait_beside(ps_socket_t *const *sockets, size_t n_sockets,
                                                   void *zmq_socket, uint64_t timeout_ms,

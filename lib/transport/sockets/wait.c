@@ -18,14 +18,12 @@
 typedef struct waiter {
     ps_socket_t *const *sockets;
     size_t n_sockets;
-    void *beside; /* a ZeroMQ socket of the caller, or NULL */
-    int beside_fd;
-    bool *ready; /* of the sockets */
-    bool beside_ready;
-    bool beside_is_dry;
+    ps_poll_item_t *beside; /* the caller's */
+    size_t n_beside;
+    bool *ready;         /* of the sockets */
     bool is_woken;       /* by a socket's wake_fd */
     bool looks_for_free; /* at a carrier of them */
-    ps_socket_t *first;  /* that may spin, else of all */
+    ps_socket_t *first;  /* that may spin, else of all; NULL: there is none */
     ps_poll_item_t *items;
     struct pollfd *fds; /* as many */
     size_t n_items;
@@ -35,7 +33,7 @@ typedef struct waiter {
 /* For each socket one of each carrier, and what wakes it. */
 static size_t most_items(const waiter_t *self)
 {
-    return (PS_CARRIER_SLOTS + 1) * self->n_sockets + 1;
+    return (PS_CARRIER_SLOTS + 1) * self->n_sockets + self->n_beside;
 }
 
 static void fill_items(waiter_t *self)
@@ -53,9 +51,8 @@ static void fill_items(waiter_t *self)
             self->items[self->n_items++] = (ps_poll_item_t){.fd = socket->wake_fd};
         }
     }
-    if (self->beside != NULL) { /* used by others between two waits */
-        self->items[self->n_items++] = (ps_poll_item_t){
-            .socket = self->beside, .fd = self->beside_fd, .is_dry = self->beside_is_dry};
+    for (size_t i = 0; i < self->n_beside; i++) {
+        self->items[self->n_items++] = self->beside[i];
     }
 }
 
@@ -111,9 +108,8 @@ static void take_in(waiter_t *self)
             item++;
         }
     }
-    if (self->beside != NULL) {
-        self->beside_ready = item->is_ready;
-        self->beside_is_dry = item->is_dry;
+    for (size_t i = 0; i < self->n_beside; i++) {
+        self->beside[i] = item[i];
     }
     (void)look_for_free(self);
 }
@@ -152,7 +148,12 @@ static bool is_over(const waiter_t *self)
             return true;
         }
     }
-    return self->beside_ready || self->is_woken;
+    for (size_t i = 0; i < self->n_beside; i++) {
+        if (self->beside[i].is_ready) {
+            return true;
+        }
+    }
+    return self->is_woken;
 }
 
 /* How long others may be busy with what we asked them. */
@@ -209,7 +210,7 @@ static psd_status_t spin_for(waiter_t *self, uint64_t *timeout_ms, bool *ret_fou
     uint64_t spent_ms = 0;
 
     *ret_found = false;
-    if (*timeout_ms == 0 || !begin_spin(self, is_free)) {
+    if (*timeout_ms == 0 || self->first == NULL || !begin_spin(self, is_free)) {
         return PSD_OK;
     }
     ps_spin_bound(&self->first->spin, *timeout_ms);
@@ -266,7 +267,7 @@ static psd_status_t sleep_on(waiter_t *self, long timeout_ms, psd_error_t *err)
     }
     rc = ask(self, lie_down(self) ? timeout_ms : 0, err);
     get_up(self);
-    if (is_over(self)) {
+    if (self->first != NULL && is_over(self)) {
         ps_spin_woken(&self->first->spin);
     }
     flush_all(self); /* deferred messages have room now */
@@ -314,11 +315,13 @@ static bool any_batch_is_open(const waiter_t *self)
 
 static psd_status_t wait_for(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
 {
-    self->first = self->sockets[0];
+    for (size_t i = 0; i < self->n_beside; i++) {
+        self->beside[i].is_ready = false;
+    }
     for (size_t i = 0; i < self->n_sockets; i++) {
         self->ready[i] = false;
         self->looks_for_free = self->looks_for_free || self->sockets[i]->looks_for_free;
-        if (self->first->spin.most_us == 0) {
+        if (self->first == NULL || self->first->spin.most_us == 0) {
             self->first = self->sockets[i];
         }
     }
@@ -359,7 +362,18 @@ static psd_status_t wait_with_items(waiter_t *self, uint64_t timeout_ms, psd_err
 psd_status_t ps_socket_wait(ps_socket_t *const *sockets, size_t n_sockets, uint64_t timeout_ms,
                             bool *ret_ready, psd_error_t *err)
 {
-    waiter_t self = {.sockets = sockets, .n_sockets = n_sockets, .ready = ret_ready};
+    return ps_socket_wait_with(sockets, n_sockets, NULL, 0, timeout_ms, ret_ready, err);
+}
+
+psd_status_t ps_socket_wait_with(ps_socket_t *const *sockets, size_t n_sockets,
+                                 ps_poll_item_t *items, size_t n_items, uint64_t timeout_ms,
+                                 bool *ret_ready, psd_error_t *err)
+{
+    waiter_t self = {.sockets = sockets,
+                     .n_sockets = n_sockets,
+                     .beside = items,
+                     .n_beside = n_items,
+                     .ready = ret_ready};
 
     return wait_with_items(&self, timeout_ms, err);
 }
@@ -368,14 +382,11 @@ psd_status_t ps_socket_wait_beside(ps_socket_t *const *sockets, size_t n_sockets
                                    uint64_t timeout_ms, bool *ret_ready, bool *ret_beside,
                                    psd_error_t *err)
 {
-    waiter_t waiter = {.sockets = sockets,
-                       .n_sockets = n_sockets,
-                       .beside = zmq_socket,
-                       .beside_fd = ps_poll_fd(zmq_socket),
-                       .ready = ret_ready};
-    psd_status_t rc = wait_with_items(&waiter, timeout_ms, err);
+    ps_poll_item_t beside = {.socket = zmq_socket, .fd = ps_poll_fd(zmq_socket)};
+    psd_status_t rc =
+        ps_socket_wait_with(sockets, n_sockets, &beside, 1, timeout_ms, ret_ready, err);
 
-    *ret_beside = waiter.beside_ready;
+    *ret_beside = beside.is_ready;
     return rc;
 }
 

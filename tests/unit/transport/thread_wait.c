@@ -137,10 +137,29 @@ static bool a_socket_beside_ends_waits(uint32_t spin_us)
     return true;
 }
 
+/* A wait for no socket is one for what is beside it, or a sleep. */
+static bool no_sockets_are_waited_for(void)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    int fd = eventfd(1, EFD_CLOEXEC);
+    ps_poll_item_t items[] = {{.fd = -1}, {.fd = fd}};
+    uint64_t begin_ms = ps_now_ms();
+
+    CHECK(fd >= 0);
+    CHECK_OK(ps_socket_wait(NULL, 0, 2, NULL, err), err);
+    CHECK(ps_now_ms() - begin_ms >= 1);
+    CHECK_OK(ps_socket_wait_with(NULL, 0, items, 2, PATIENCE_MS, NULL, err), err);
+    CHECK(!items[0].is_ready && items[1].is_ready);
+    CHECK_OK(ps_socket_wait_with(NULL, 0, items, 1, 0, NULL, err), err);
+    CHECK(!items[0].is_ready);
+    return close(fd) == 0;
+}
+
 int main(void)
 {
-    return a_socket_beside_ends_waits(0) && a_socket_beside_ends_waits(PS_LANE_SPIN_US) &&
-                   what_wakes_ends_spins() && a_spin_ends_in_time()
+    return no_sockets_are_waited_for() && a_socket_beside_ends_waits(0) &&
+                   a_socket_beside_ends_waits(PS_LANE_SPIN_US) && what_wakes_ends_spins() &&
+                   a_spin_ends_in_time()
                ? 0
                : 1;
 }
