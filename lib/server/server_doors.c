@@ -116,6 +116,7 @@ psd_status_t ps_server_open_port(ps_server_t *self, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     args.patience_ms = PS_PATIENCE_SMALL_MS;
+    args.lane.spin_us = 0; /* it waits for seconds */
     rc = ps_socket_bind((const char *const *)list->items, list->n_items, &args, &self->port, err);
 
     if (rc != PSD_OK) {
