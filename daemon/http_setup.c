@@ -29,7 +29,8 @@ static uint32_t count_plain(const ps_config_t *config)
 {
     uint32_t n = 0;
 
-    for (size_t i = 0; i < config->listen.endpoints.n_items; i++) {
+    for (size_t i = 0;
+         i < config->listen.endpoints.n_items && config->security.level == PS_SECURITY_PLAIN; i++) {
         n += ps_endpoint_is_local(config->listen.endpoints.items[i]) ? 0 : 1;
     }
     return n;

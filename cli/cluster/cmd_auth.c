@@ -14,7 +14,13 @@
 
 #define NO_EXIT 1 /* of can-i */
 
-#define UNCHECKED "; this psd does not check rights yet"
+/* What a change is worth there. */
+static const char *unchecked(const json_t *reply)
+{
+    return json_is_true(ps_json_at(reply, "checked"))
+               ? ""
+               : "; this psd checks no rights (security.level: plain)";
+}
 
 static const ps_column_t PRINCIPALS[] = {
     {"NAME", "name", PS_UNIT_NONE, false},   {"STATE", "state", PS_UNIT_NONE, false},
@@ -174,8 +180,8 @@ psd_status_t ps_cmd_auth_allow(ps_cli_t *cli, psd_error_t *err)
     }
     rc = ps_cli_ask(cli, request, &reply, err);
     if (rc == PSD_OK) {
-        ps_out_answer(&cli->out, reply, PRINCIPALS, "%s is allowed: %s" UNCHECKED,
-                      ps_json_text(reply, "name"), ps_json_text(reply, "roles"));
+        ps_out_answer(&cli->out, reply, PRINCIPALS, "%s is allowed: %s%s",
+                      ps_json_text(reply, "name"), ps_json_text(reply, "roles"), unchecked(reply));
     }
     return rc;
 }
@@ -190,8 +196,8 @@ psd_status_t ps_cmd_auth_deny(ps_cli_t *cli, psd_error_t *err)
         rc = ps_cli_request(cli, "auth_deny", "name", name, &reply, err);
     }
     if (rc == PSD_OK) {
-        ps_out_answer(&cli->out, reply, PRINCIPALS, "%s is denied" UNCHECKED,
-                      ps_json_text(reply, "name"));
+        ps_out_answer(&cli->out, reply, PRINCIPALS, "%s is denied%s", ps_json_text(reply, "name"),
+                      unchecked(reply));
     }
     return rc;
 }

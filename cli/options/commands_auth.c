@@ -78,7 +78,7 @@ const ps_cmd_t ps_cmds_auth[] = {
      .summary = "make a key pair for a person, a job or a service",
      .details = "Asks no psd. The file has the secret key: it is made with mode 0600, and one that "
                 "exists is not overwritten. pscli prints the public key, and the line by which an "
-                "admin lets it in. This version of psd does not ask for keys yet.",
+                "admin lets it in. A psd with security.level: encrypt asks for it (PSD_KEY_FILE).",
      .examples = KEYGEN_EXAMPLES,
      .options = KEYGEN_OPTIONS,
      .run = ps_cmd_auth_keygen},
@@ -100,7 +100,7 @@ const ps_cmd_t ps_cmds_auth[] = {
      .details = "NAME becomes a principal with a key or a uid and one rule; one that is known gets "
                 "the rule in place of its others, and is no longer denied. Refused when nobody "
                 "would be left who may change principals, and while a node that has a part of the "
-                "registry runs an older psd. This version of psd does not check rights yet.",
+                "registry runs an older psd. Rights are checked where security.level is encrypt.",
      .examples = ALLOW_EXAMPLES,
      .options = ALLOW_OPTIONS,
      .run = ps_cmd_auth_allow},
@@ -111,8 +111,9 @@ const ps_cmd_t ps_cmds_auth[] = {
      .max_args = 1,
      .summary = "take all rights from a principal",
      .details = "The principal stays in the list, so that its key is known as a denied one. The "
-                "last one who may change principals is not denied. This version of psd does not "
-                "check rights yet.",
+                "last one who may change principals is not denied. Rights are checked where "
+                "security.level is encrypt: the next request is refused, also of one who is "
+                "connected.",
      .examples = DENY_EXAMPLES,
      .run = ps_cmd_auth_deny},
     {.noun = "auth",
@@ -123,8 +124,8 @@ const ps_cmd_t ps_cmds_auth[] = {
      .summary = "ask whether somebody may do something",
      .details = "VERB and OBJECT are those of the table of rights in docs/security.md; NAME is a "
                 "table or a job. Without NAME: whether there may be one. The exit code is 0 for "
-                "yes, 1 for no. The answer is what the rules say; this version of psd does not "
-                "check rights yet.",
+                "yes, 1 for no. The answer is what the rules say; they are checked where "
+                "security.level is encrypt.",
      .examples = CAN_EXAMPLES,
      .options = CAN_OPTIONS,
      .run = ps_cmd_auth_can},

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "protocol/session/finder.h"
+#include "transport/sockets/curve.h"
 #include "transport/sockets/socket.h"
 
 #define BETTER_MS 300 /* for a better answer after the first one */
@@ -20,15 +21,19 @@
 #define SOON_MS 500  /* for a leader, before it is asked whether there is one … */
 #define NAME_MS 400  /* … for so long */
 #define HIGH_WATER 16
+#define REFUSAL_MAX 511
 
 typedef struct round {
     ps_context_t *context; /* owned, as each link */
+    ps_key_pair_t keys;    /* of PSD_KEY_FILE … */
+    bool has_keys;         /* … if that is set */
     char endpoints[PS_FINDER_MAX][PS_ENDPOINT_MAX + 1];
     ps_socket_t *links[PS_FINDER_MAX];
     size_t n;
-    ps_buffer_t question; /* owned */
-    json_t *best;         /* owned; NULL: no member has answered */
-    bool heard;           /* some node has answered */
+    ps_buffer_t question;          /* owned */
+    json_t *best;                  /* owned; NULL: no member has answered */
+    bool heard;                    /* some node has answered */
+    char refusal[REFUSAL_MAX + 1]; /* … that this caller may not ask that; "": none has */
 } round_t;
 
 static void round_done(round_t *self)
@@ -37,6 +42,7 @@ static void round_done(round_t *self)
         ps_socket_drop(&self->links[i]);
     }
     ps_context_destroy(&self->context);
+    ps_key_pair_done(&self->keys);
     ps_buffer_done(&self->question);
     ps_json_unref(&self->best);
 }
@@ -56,7 +62,9 @@ static psd_status_t ask(round_t *self, const char *endpoint, psd_error_t *err)
                                    .frame_bytes = PS_DOC_BYTES_MAX,
                                    .assembly_bytes = PS_DOC_BYTES_MAX,
                                    .chunk_bytes = PS_DOC_BYTES_MAX,
-                                   .patience_ms = PS_PATIENCE_SMALL_MS};
+                                   .patience_ms = PS_PATIENCE_SMALL_MS,
+                                   .keys = self->has_keys ? &self->keys : NULL,
+                                   .is_watched = true};
     psd_status_t rc = PSD_OK;
 
     for (size_t i = 0; i < self->n; i++) {
@@ -104,6 +112,10 @@ static void take(round_t *self, const ps_buffer_t *text)
     size_t i = 0;
 
     self->heard = self->heard || json_is_object(doc);
+    if (strcmp(ps_json_text(doc, "status"), psd_status_name(PSD_DENIED)) == 0) {
+        (void)snprintf(self->refusal, sizeof self->refusal, "%s",
+                       ps_json_text(ps_json_at(doc, "error"), "message"));
+    }
     json_array_foreach(ps_json_at(doc, "members"), i, member)
     {
         const char *endpoint = ps_json_text(member, "endpoint");
@@ -146,6 +158,9 @@ static psd_status_t begin(const ps_cli_t *cli, const char *op, round_t *self, ps
     psd_status_t rc = ps_finder_init(&finder, cli->endpoint, err);
 
     if (rc == PSD_OK) {
+        rc = ps_curve_keys(&self->keys, &self->has_keys, err);
+    }
+    if (rc == PSD_OK) {
         rc = ps_context_new(1, &self->context, err);
     }
     if (rc == PSD_OK && !ps_buffer_print(&self->question, "{\"v\":1,\"id\":1,\"op\":\"%s\"}", op)) {
@@ -157,8 +172,27 @@ static psd_status_t begin(const ps_cli_t *cli, const char *op, round_t *self, ps
     return rc;
 }
 
+/* Why none of them lets this program in; NULL: some may yet. */
+static const char *denial_of_all(const round_t *self)
+{
+    ps_denial_t denial = PS_DENIAL_NONE;
+
+    for (size_t i = 0; i < self->n; i++) {
+        denial = ps_socket_denial(self->links[i]);
+        if (denial == PS_DENIAL_NONE) {
+            return NULL;
+        }
+    }
+    return denial == PS_DENIAL_NONE ? NULL : ps_denial_text(denial);
+}
+
 static psd_status_t say_nobody(const ps_cli_t *cli, const round_t *self, psd_error_t *err)
 {
+    const char *denial = self->heard ? NULL : denial_of_all(self);
+
+    if (self->refusal[0] != '\0' || denial != NULL) {
+        return psd_error_set(err, PSD_DENIED, "%s", denial != NULL ? denial : self->refusal);
+    }
     return self->heard ? psd_error_set(err, PSD_NOT_LEADER,
                                        "no node that answered at %s has a part of the registry",
                                        cli->endpoint)
@@ -192,6 +226,9 @@ static psd_status_t gather(const ps_cli_t *cli, round_t *self, psd_error_t *err)
         const uint64_t left_ms = until_ms - now_ms;
 
         rc = receive(self, left_ms < LOOK_MS ? left_ms : LOOK_MS, err);
+        if (rc == PSD_OK && (self->refusal[0] != '\0' || denial_of_all(self) != NULL)) {
+            break;
+        }
         if (rc == PSD_OK && (is_vain(cli, self, began_ms) ||
                              (!waits && !self->heard && !ps_cli_is_listened(cli, REACH_MS)))) {
             break;

@@ -48,6 +48,9 @@ static psd_status_t make(const char *endpoint, const psd_options_t *options,
     }
     rc = ps_random(&self->id, sizeof self->id, err);
     if (rc == PSD_OK) {
+        rc = ps_curve_keys(&self->keys, &self->has_keys, err);
+    }
+    if (rc == PSD_OK) {
         rc = ps_context_new(1, &self->context, err);
     }
     if (rc == PSD_OK) {
@@ -282,6 +285,7 @@ void psd_close(psd_client_t **client_p)
     psd_error_destroy(&self->scratch);
     free_tables(self);
     ps_free(self->endpoint);
+    ps_key_pair_done(&self->keys);
     ps_free(self);
     if (is_last) {
         ps_private_server_release();

@@ -165,6 +165,8 @@ static psd_status_t start_shards(ps_server_t *self, psd_error_t *err)
         .log_level = config->log.level,
         .turns = self->turns,
         .metrics = self->metrics,
+        .rights = self->rights,
+        .public_key = self->rights == NULL ? NULL : self->keys.public_key,
     };
     psd_status_t rc = PSD_OK;
 
@@ -289,6 +291,9 @@ static psd_status_t open_all(ps_server_t *self, psd_error_t *err)
         rc = ps_context_guard(self->context, err); /* before any port of it is bound */
     }
     if (rc == PSD_OK) {
+        rc = ps_server_check_alone(self, err);
+    }
+    if (rc == PSD_OK) {
         rc = ps_server_end_leave(self, err);
     }
     if (rc == PSD_OK) {
@@ -306,8 +311,11 @@ static psd_status_t open_all(ps_server_t *self, psd_error_t *err)
     }
     ps_log_set_level((ps_log_level_t)self->config->log.level);
     ps_server_settle_hosts(self);
+    rc = ps_server_open_keys(self, err);
     /* Tables that the shards read from disk may need them. */
-    rc = ps_plugins_load(self->config->updaters.dir, &self->plugins, err);
+    if (rc == PSD_OK) {
+        rc = ps_plugins_load(self->config->updaters.dir, &self->plugins, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_server_open_port(self, err);
     }
@@ -371,6 +379,8 @@ void ps_server_close(ps_server_t **self_p)
     ps_context_destroy(&self->context);
     ps_turns_close(&self->turns);
     ps_plugins_done(&self->plugins);
+    ps_rights_destroy(&self->rights);
+    ps_key_pair_done(&self->keys);
     ps_node_damage_done(&self->damage);
     if (self->lock >= 0) {
         (void)close(self->lock);

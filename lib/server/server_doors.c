@@ -26,6 +26,7 @@ ps_socket_args_t ps_server_socket_args(const ps_server_t *self)
         .chunk_bytes = (uint32_t)config->limits.chunk_bytes,
         .linger_ms = LINGER_MS,
         .is_guarded = true,
+        .keys = self->rights == NULL ? NULL : &self->keys,
         .peers = (ps_door_peers_t)config->lane.peers,
         .lane = {.most = (uint32_t)config->lane.max,
                  .arena_bytes = config->lane.arena_bytes,
@@ -133,6 +134,7 @@ psd_status_t ps_server_open_port(ps_server_t *self, psd_error_t *err)
     }
     if (rc == PSD_OK) {
         settle_endpoint(self);
+        rc = ps_server_name_key(self, self->endpoint, err);
     }
     return rc;
 }

@@ -41,8 +41,11 @@ struct ps_server {
     ps_socket_t *port;
     ps_control_t *control;
     ps_plugins_t plugins;
-    ps_node_damage_t damage;        /* what the shards found */
-    char host[PS_ENDPOINT_MAX + 1]; /* that the shards bind; "" for ipc alone */
+    ps_key_pair_t keys;              /* of this node; with rights */
+    char admin_key[PS_KEY_SIZE + 1]; /* public; of the first admin */
+    ps_rights_t *rights;             /* owned; NULL: nobody needs a key */
+    ps_node_damage_t damage;         /* what the shards found */
+    char host[PS_ENDPOINT_MAX + 1];  /* that the shards bind; "" for ipc alone */
     char advertise[PS_ENDPOINT_MAX + 1];
     char endpoint[PS_ENDPOINT_MAX + 1]; /* of the control port, as advertised */
     char ipc[PS_ENDPOINT_MAX + 1];      /* control; "" for none */
@@ -60,6 +63,17 @@ void ps_server_settle_hosts(ps_server_t *self);
 PSD_MUST_CHECK psd_status_t ps_server_open_port(ps_server_t *self, psd_error_t *err);
 /* Closes what only a running node has. Its directories are still locked. */
 void ps_server_remove_files(const ps_server_t *self);
+
+/* server_keys.c: what is in the directory is of a node without others, where security.level wants
+ * that; before any other node is spoken to. Errors: PSD_CONFIG. */
+PSD_MUST_CHECK psd_status_t ps_server_check_alone(const ps_server_t *self, psd_error_t *err);
+/* Its keys, where security.level asks for them; the directory is locked. Errors:
+ * PSD_CONFIG the node is one of several; those of ps_key_file_read and _write. */
+PSD_MUST_CHECK psd_status_t ps_server_open_keys(ps_server_t *self, psd_error_t *err);
+/* Adds the node's public key to an endpoint of tcp. Errors: PSD_CONFIG it is too long. */
+PSD_MUST_CHECK psd_status_t ps_server_name_key(const ps_server_t *self,
+                                               char endpoint[PS_ENDPOINT_MAX + 1],
+                                               psd_error_t *err);
 
 /* server_turns.c: makes the page of its threads, beside its announcement. The
  * port is open, and the directory locked. Errors: PSD_IO, PSD_NOMEM. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of a server as the configuration wants them. */
 #include <inttypes.h>
+#include <unistd.h>
 
 #include "server/control_ops.h"
 #include "server/server_inner.h"
@@ -62,6 +63,9 @@ psd_status_t ps_server_start_control(ps_server_t *self, psd_error_t *err)
         .node = self->node,
         .incarnation = self->incarnation,
         .turns = self->turns,
+        .rights = self->rights,
+        .admin_key = self->admin_key,
+        .owner = (uint32_t)geteuid(),
         .meter = ps_metrics_control(self->metrics),
     };
 

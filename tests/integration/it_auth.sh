@@ -48,7 +48,7 @@ expect 2 auth allow alice --role job --key=
 expect 2 auth allow alice --role job --tables 'a b' --key="$key"
 err_has 'glob of tables'
 expect 0 auth allow root --role admin --uid 0
-out_is 'root is allowed: admin; this psd does not check rights yet'
+out_is 'root is allowed: admin; this psd checks no rights (security.level: plain)'
 expect 0 auth allow alice --role job --tables 'alice.*' --jobs 'alice-*' --key="$key"
 expect 2 auth allow bob --role reader --key="$key"
 err_has 'the key of bob is that of alice already'
@@ -78,7 +78,7 @@ err_has '--as NAME is missing'
 # ---- one more rule; another in place of all ----
 expect 1 auth can-i read table other --as alice
 expect 0 auth allow alice --role reader --add
-out_is 'alice is allowed: job,reader; this psd does not check rights yet'
+out_is 'alice is allowed: job,reader; this psd checks no rights (security.level: plain)'
 expect 0 auth can-i read table other --as alice
 expect 0 auth can-i write table alice.w --as alice
 expect 0 auth allow alice --role reader --tables 'v*'
@@ -91,7 +91,7 @@ err_has 'root is the last one who may change principals; allow another admin fir
 expect 2 auth deny nobody
 err_has 'there is no principal "nobody"'
 expect 0 auth deny alice
-out_is 'alice is denied; this psd does not check rights yet'
+out_is 'alice is denied; this psd checks no rights (security.level: plain)'
 expect 1 auth can-i read table v --as alice
 out_is 'no: it is denied'
 # It comes back with what is given then, not with what it had.

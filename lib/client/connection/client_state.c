@@ -36,7 +36,7 @@ psd_status_t ps_client_check(const psd_client_t *self, psd_error_t *err)
     if (broken == PSD_OK) {
         return PSD_OK;
     }
-    return psd_error_set(err, broken == PSD_ROWS_LOST ? PSD_ROWS_LOST : PSD_CLOSED,
+    return psd_error_set(err, broken == PSD_ROWS_LOST || broken == PSD_DENIED ? broken : PSD_CLOSED,
                          "client is broken: %s: %s", psd_status_text(broken), text);
 }
 

@@ -29,6 +29,7 @@
 #include "protocol/session/session.h"
 #include "psd/client.h"
 #include "psd/rows.h"
+#include "transport/sockets/curve.h"
 #include "transport/sockets/socket.h"
 #include "wire/messages/reply.h"
 #include "wire/filters/filter_code.h"
@@ -142,6 +143,8 @@ struct psd_client {
     bool is_private;       /* it holds the server of this process (private_server.h) */
     char *endpoint;        /* owned; as given: of one control port, or several */
     ps_context_t *context; /* owned */
+    ps_key_pair_t keys;    /* of PSD_KEY_FILE … */
+    bool has_keys;         /* … if that is set */
 
     /* control */
     ps_socket_t *control;          /* owned; to an address of the finder */
@@ -247,7 +250,7 @@ void ps_client_break(psd_client_t *self, psd_status_t status, const char *text);
 PSD_MUST_CHECK psd_status_t ps_client_enter(const psd_client_t *self, psd_error_t *err);
 /* True in a child that was forked after the client was made. */
 bool ps_client_is_forked(const psd_client_t *self);
-/* PSD_OK, or why the client is broken: PSD_ROWS_LOST or PSD_CLOSED. */
+/* PSD_OK, or why the client is broken: PSD_ROWS_LOST, PSD_DENIED or PSD_CLOSED. */
 PSD_MUST_CHECK psd_status_t ps_client_check(const psd_client_t *self, psd_error_t *err);
 /* Pushes and marks that are not acknowledged or refused. */
 size_t ps_client_n_unknown(const psd_client_t *self);

@@ -29,6 +29,8 @@ struct ps_beat {
     ps_context_t *context; /* owned */
     ps_socket_t *socket;   /* the thread's, which closes it */
     ps_finder_t finder;    /* the thread's; of the registry */
+    ps_key_pair_t keys;    /* a copy … */
+    bool has_keys;         /* … if there are any */
     pthread_t thread;
     atomic_uint n_holders;
     _Atomic uint64_t clocks[PS_MEMBERS_MAX]; /* NO_CLOCK: no such member */
@@ -188,7 +190,8 @@ static psd_status_t connect_to(const ps_beat_t *self, ps_socket_t **ret_socket, 
                                    .frame_bytes = PS_DOC_BYTES_MAX,
                                    .chunk_bytes = PS_DOC_BYTES_MAX,
                                    .linger_ms = LINGER_MS,
-                                   .patience_ms = PS_PATIENCE_SMALL_MS};
+                                   .patience_ms = PS_PATIENCE_SMALL_MS,
+                                   .keys = self->has_keys ? &self->keys : NULL};
 
     return ps_socket_connect(ps_finder_endpoint(&self->finder), &args, ret_socket, err);
 }
@@ -285,6 +288,7 @@ static void destroy(ps_beat_t **self_p)
         ps_context_destroy(&self->context);
         close_wakes(self);
         ps_desk_release(&self->desk);
+        ps_key_pair_done(&self->keys);
         ps_free(self);
     }
 }
@@ -315,6 +319,10 @@ psd_status_t ps_beat_start(const ps_beat_args_t *args, ps_beat_t **ret_beat, psd
     self->heartbeat_ms = args->heartbeat_ms;
     self->desk = args->desk == NULL ? NULL : ps_desk_keep(args->desk);
     self->finder = *args->finder;
+    self->has_keys = args->keys != NULL;
+    if (self->has_keys) {
+        self->keys = *args->keys;
+    }
     ps_finder_rest(&self->finder);
     self->finder.patience_max_ms = ROUND_MS / self->finder.n;
     rc = ps_context_new(1, &self->context, err);
@@ -360,6 +368,7 @@ void ps_beat_release(ps_beat_t **self_p)
         ps_fork_keep(self->socket);
         ps_context_destroy(&self->context);
         close_wakes(self);
+        ps_key_pair_done(&self->keys);
         ps_free(self);
         return;
     }

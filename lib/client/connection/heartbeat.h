@@ -18,11 +18,13 @@
 #include "client/connection/desk.h"
 #include "protocol/facts/job.h"
 #include "protocol/session/finder.h"
+#include "transport/keys/key_file.h"
 
 typedef struct ps_beat ps_beat_t;
 
 typedef struct ps_beat_args {
     const ps_finder_t *finder; /* of the registry; copied */
+    const ps_key_pair_t *keys; /* copied; NULL: none */
     uint64_t session;
     const char *job;
     uint32_t job_id;

@@ -52,6 +52,7 @@ static psd_status_t connect_to(psd_client_t *self, ps_client_link_t *link, const
         .chunk_bytes = CHUNK_BYTES,
         .linger_ms = LINGER_MS,
         .patience_ms = PS_PATIENCE_BODIES_MS,
+        .keys = self->has_keys ? &self->keys : NULL,
         .lane = {.spin_us = self->options.spin_us, .wait_ms = lane_wait_ms(self)}};
 
     link->welcomed = false;
@@ -99,6 +100,11 @@ static psd_status_t connect_ipc(psd_client_t *self, ps_client_link_t *link, cons
 static psd_status_t connect_nearest(psd_client_t *self, ps_client_link_t *link,
                                     const ps_route_t *route, psd_error_t *err)
 {
+    /* Who is known by a key is not to be known by a uid as well. */
+    if (self->has_keys && strchr(route->tcp, '#') != NULL &&
+        path_of(ps_finder_endpoint(&self->finder)) == NULL) {
+        return connect_tcp(self, link, route, err);
+    }
     /* Names the user that is not allowed only if "lane" is set: a lookup of
      * names may ask other hosts. */
     if (!link->lane_failed && path_of(route->ipc) != NULL &&

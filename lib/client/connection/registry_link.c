@@ -10,7 +10,8 @@
 
 #define HIGH_WATER 1000
 #define LINGER_MS 100
-#define QUIET_MS 500   /* without a word, before it is asked whether it is there */
+#define QUIET_MS 500 /* without a word, before it is asked whether it is there */
+#define KEY_REFUSED "it refuses the key of this program"
 #define LOOK_MIN_MS 30 /* at each of several addresses */
 
 static psd_status_t connect_to(psd_client_t *self, ps_socket_t **ret_socket, psd_error_t *err)
@@ -21,6 +22,7 @@ static psd_status_t connect_to(psd_client_t *self, ps_socket_t **ret_socket, psd
                                    .chunk_bytes = PS_DOC_BYTES_MAX,
                                    .linger_ms = LINGER_MS,
                                    .patience_ms = PS_PATIENCE_SMALL_MS,
+                                   .keys = self->has_keys ? &self->keys : NULL,
                                    .is_watched = true};
 
     return ps_socket_connect(ps_finder_endpoint(&self->finder), &args, ret_socket, err);
@@ -109,6 +111,32 @@ static bool go_there(psd_client_t *self)
     return true;
 }
 
+/* No address is left that has not refused the key. */
+static bool is_denied_by_all(const ps_finder_t *finder)
+{
+    for (size_t i = 0; i < finder->n; i++) {
+        if (finder->items[i].said != PS_SAID_REFUSED ||
+            strcmp(finder->items[i].why, KEY_REFUSED) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* It will not be let in there, so that waiting is in vain. */
+static void look_for_denial(psd_client_t *self)
+{
+    ps_denial_t denial = ps_socket_denial(self->control);
+
+    if (denial == PS_DENIAL_NONE) {
+        return;
+    }
+    ps_finder_refused(&self->finder, self->finder.at, KEY_REFUSED, self->now_ms);
+    if (is_denied_by_all(&self->finder)) {
+        ps_client_break(self, PSD_DENIED, ps_denial_text(denial));
+    }
+}
+
 /* Its process ended, or the way to it: another node may have the registry by now. */
 static void look_for_break(psd_client_t *self)
 {
@@ -134,6 +162,7 @@ void ps_registry_look(psd_client_t *self)
     if (self->number == 0) { /* the hello itself is answered at once */
         ps_finder_asked(&self->finder, self->now_ms);
     }
+    look_for_denial(self);
     look_for_break(self);
     if (ps_finder_look(&self->finder, self->now_ms, &moved)) {
         self->is_registry_lost = self->is_registry_lost || moved;

@@ -176,6 +176,7 @@ static psd_status_t start_beat(const psd_client_t *client, const ps_relay_thread
                                ps_client_worker_t *self, psd_error_t *err)
 {
     const ps_beat_args_t args = {.finder = &client->finder,
+                                 .keys = client->has_keys ? &client->keys : NULL,
                                  .session = client->number,
                                  .job = self->job,
                                  .job_id = self->stamp.job,

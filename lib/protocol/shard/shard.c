@@ -507,6 +507,13 @@ psd_status_t ps_shard_step(ps_shard_t *self, const ps_event_t *event, ps_outbox_
     return rc;
 }
 
+const char *ps_shard_table_name(const ps_shard_t *self, uint32_t table)
+{
+    const ps_local_table_t *local = ps_map_get(&self->step.tables, table);
+
+    return local == NULL ? NULL : local->spec.name;
+}
+
 uint64_t ps_shard_bytes(const ps_shard_t *self)
 {
     return ps_step_bytes(&self->step);

@@ -123,6 +123,8 @@ uint64_t ps_request_for_values(const ps_message_t *message, uint64_t *ret_epoch)
 /* The connections of the client that sent HELLO on this one; returns their
  * number. */
 size_t ps_shard_conns(ps_shard_t *self, uint64_t conn, uint64_t ret_conns[PS_SENDING_CONNS]);
+/* The table's name, borrowed until the next step; NULL: it is not here. */
+const char *ps_shard_table_name(const ps_shard_t *self, uint32_t table);
 /* Its memory that memory_bytes limits. */
 uint64_t ps_shard_bytes(const ps_shard_t *self);
 /* Bytes of records kept for other copies, which no limit of the node counts. */

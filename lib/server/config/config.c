@@ -174,6 +174,17 @@ static psd_status_t set_peers(int *value, const char *text)
     return PSD_CONFIG;
 }
 
+static psd_status_t set_guard(int *value, const char *text)
+{
+    bool encrypts = strcmp(text, "encrypt") == 0;
+
+    if (!encrypts && strcmp(text, "plain") != 0) {
+        return PSD_CONFIG;
+    }
+    *value = encrypts ? PS_SECURITY_ENCRYPT : PS_SECURITY_PLAIN;
+    return PSD_OK;
+}
+
 static psd_status_t set_bool(bool *value, const char *text)
 {
     bool is_true = strcmp(text, "true") == 0;
@@ -206,6 +217,8 @@ static psd_status_t set_value(void *value, const ps_key_t *key, const char *text
         return set_level(value, text);
     case PS_KEY_KIND_PEERS:
         return set_peers(value, text);
+    case PS_KEY_KIND_GUARD:
+        return set_guard(value, text);
     case PS_KEY_KIND_BOOL:
         return set_bool(value, text);
     default:

@@ -38,11 +38,17 @@
     X(SIZE, uint64_t) /* as ps_text_size */                               \
     X(LEVEL, int)     /* ps_log_level_t */                                \
     X(PEERS, int)     /* ps_door_peers_t: owner, group, any */            \
+    X(GUARD, int)     /* ps_security_level_t: plain, encrypt */           \
     X(BOOL, bool)
 
 #define PS_KIND_ENUM_ROW(KIND, type) PS_KEY_KIND_##KIND,
 typedef enum ps_key_kind { PS_KEY_KINDS(PS_KIND_ENUM_ROW) } ps_key_kind_t;
 #undef PS_KIND_ENUM_ROW
+
+typedef enum ps_security_level {
+    PS_SECURITY_PLAIN = 0,  /* no keys: whoever reaches a port may do everything */
+    PS_SECURITY_ENCRYPT = 1 /* tcp by CURVE alone, and rights are checked */
+} ps_security_level_t;
 
 typedef struct ps_text_list {
     char **items; /* owned, each too */

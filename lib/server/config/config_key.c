@@ -95,6 +95,8 @@ bool ps_key_allowed(const ps_key_t *key, ps_buffer_t *buffer)
         return ps_buffer_print(buffer, "error | warn | info | debug");
     case PS_KEY_KIND_PEERS:
         return ps_buffer_print(buffer, "owner | group | any");
+    case PS_KEY_KIND_GUARD:
+        return ps_buffer_print(buffer, "plain | encrypt");
     case PS_KEY_KIND_BOOL:
         return ps_buffer_print(buffer, "true | false");
     default:

@@ -89,6 +89,9 @@ bool ps_config_value_print(const ps_config_t *self, ps_key_id_t id, ps_buffer_t 
         return ps_buffer_print(buffer, "%s", level_name(*(const int *)value));
     case PS_KEY_KIND_PEERS:
         return ps_buffer_print(buffer, "%s", peers_name(*(const int *)value));
+    case PS_KEY_KIND_GUARD:
+        return ps_buffer_print(buffer, "%s",
+                               *(const int *)value == PS_SECURITY_ENCRYPT ? "encrypt" : "plain");
     case PS_KEY_KIND_BOOL:
         return ps_buffer_print(buffer, "%s", *(const bool *)value ? "true" : "false");
     default:

@@ -134,13 +134,14 @@ static psd_status_t check_endpoints(const ps_config_t *self, psd_error_t *err)
                                 ps_config_key(PS_KEY_listen_endpoints), place, sizeof place),
                 list->items[i]);
         }
-        if (ps_endpoint_is_local(list->items[i]) || self->security.allow_plaintext) {
+        if (ps_endpoint_is_local(list->items[i]) || self->security.allow_plaintext ||
+            self->security.level == PS_SECURITY_ENCRYPT) {
             continue;
         }
         return psd_error_set(err, PSD_CONFIG,
                              "%s: listen.endpoints has %s, which other machines can reach, and "
-                             "this version has no keys; allowed: loopback and ipc, or set "
-                             "security.allow_plaintext: true",
+                             "security.level is plain; allowed: loopback and ipc, or set "
+                             "security.level: encrypt, or security.allow_plaintext: true",
                              ps_origin_print(&self->origins[PS_KEY_listen_endpoints],
                                              ps_config_key(PS_KEY_listen_endpoints), place,
                                              sizeof place),
@@ -221,6 +222,21 @@ static psd_status_t check_http(const ps_config_t *self, psd_error_t *err)
                          place, listen);
 }
 
+/* Nodes do not know each other's keys yet. */
+static psd_status_t check_security(const ps_config_t *self, psd_error_t *err)
+{
+    char place[512];
+
+    return self->security.level == PS_SECURITY_PLAIN || self->cluster.join.n_items == 0
+               ? PSD_OK
+               : psd_error_set(err, PSD_CONFIG,
+                               "%s: security.level is encrypt, which a node that joins others "
+                               "cannot have yet; allowed with cluster.join: plain",
+                               ps_origin_print(&self->origins[PS_KEY_security_level],
+                                               ps_config_key(PS_KEY_security_level), place,
+                                               sizeof place));
+}
+
 psd_status_t ps_config_check(const ps_config_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
@@ -237,6 +253,9 @@ psd_status_t ps_config_check(const ps_config_t *self, psd_error_t *err)
     }
     if (rc == PSD_OK) {
         rc = check_http(self, err);
+    }
+    if (rc == PSD_OK) {
+        rc = check_security(self, err);
     }
     return rc == PSD_OK ? check_ports(self, err) : rc;
 }
@@ -267,6 +286,7 @@ static void copy_value(ps_config_t *self, const ps_config_t *from, const ps_key_
         break;
     case PS_KEY_KIND_LEVEL:
     case PS_KEY_KIND_PEERS:
+    case PS_KEY_KIND_GUARD:
         memcpy(target, source, sizeof(int));
         break;
     case PS_KEY_KIND_BOOL:

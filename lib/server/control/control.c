@@ -169,10 +169,17 @@ static psd_status_t judge(ps_control_t *self, ps_control_request_t *request, psd
         return rc;
     }
     ps_count_add(&self->counts->requests[request->op - self->is.ops], 1);
+    rc = ps_control_may(self, request, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
     if (!request->op->is_open) {
         rc = ps_doc_get_u64(request->doc, "session", 0, UINT64_MAX, session, err);
         if (rc == PSD_OK && !is_for_guest(request)) {
             rc = ps_control_check_session(self, *session, err);
+            if (rc == PSD_OK) {
+                rc = ps_control_own_session(self, request, *session, err);
+            }
         }
         if (rc == PSD_OK) {
             rc = ps_control_check_rows(self, request, err);
@@ -415,7 +422,9 @@ static bool read_one(ps_control_t *self)
     if (!got) {
         return false;
     }
-    if (ps_node_message_is(bytes)) {
+    if (ps_node_message_is(bytes) && self->is.rights != NULL) {
+        self->n_denied++; /* this node's own come another way, and it knows no other */
+    } else if (ps_node_message_is(bytes)) {
         ps_control_take_node(self, conn, bytes);
         ps_control_go_on(self);
     } else {
@@ -501,8 +510,10 @@ psd_status_t ps_control_new(const ps_control_args_t *args, ps_control_t **ret_co
         self->checkpoint_serial = ps_registry_db_applied(args->db).index << 20;
         self->err = psd_error_new();
         self->clients = ps_alloc(PS_CLIENTS_MAX, sizeof *self->clients);
+        self->owners = args->rights == NULL ? NULL : ps_owners_new();
     }
-    if (self == NULL || self->err == NULL || self->clients == NULL) {
+    if (self == NULL || self->err == NULL || self->clients == NULL ||
+        (args->rights != NULL && self->owners == NULL)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for the control port");
     }
     if (make_fleet(self, err) != PSD_OK) {
@@ -543,6 +554,7 @@ void ps_control_destroy(ps_control_t **self_p)
     ps_buffer_done(&self->backup.bytes);
     ps_doc_destroy(&self->checkpoint.manifest);
     ps_free(self->clients);
+    ps_owners_destroy(&self->owners);
     psd_error_destroy(&self->err);
     ps_free(self);
     *self_p = NULL;

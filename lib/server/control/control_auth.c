@@ -102,8 +102,10 @@ static psd_status_t answer(const ps_control_t *self, ps_control_request_t *reque
 {
     const ps_principal_t *principal = ps_registry_principal(self->is.registry, name);
 
-    return principal != NULL && fill(principal, request->reply) ? PSD_OK
-                                                                : ps_control_no_memory(err);
+    return principal != NULL && fill(principal, request->reply) &&
+                   ps_doc_set_bool(request->reply, "checked", self->is.rights != NULL)
+               ? PSD_OK
+               : ps_control_no_memory(err);
 }
 
 static psd_status_t copy_text(const ps_doc_t *doc, const char *key, const char *fallback, char *to,

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "server/quorum/replica.h"
 #include "server/config/endpoint.h"
+#include "transport/sockets/curve.h"
 #include "protocol/placement/registry_decide.h"
 #include "wire/messages/formats.h"
 
@@ -172,7 +173,11 @@ psd_status_t ps_control_node_join(ps_control_t *self, ps_control_request_t *requ
 static psd_status_t check_endpoint(const char *what, const char *text, bool may_lack,
                                    psd_error_t *err)
 {
-    return ps_endpoint_is_valid(text) || (may_lack && text[0] == '\0')
+    char address[PS_ENDPOINT_MAX + 1] = "";
+    char key[PS_KEY_SIZE + 1];
+
+    return (may_lack && text[0] == '\0') || (ps_curve_split(text, address, key, NULL) == PSD_OK &&
+                                             ps_endpoint_is_valid(address))
                ? PSD_OK
                : psd_error_set(err, PSD_INVALID,
                                "%s is not an address; allowed: tcp://HOST:PORT, ipc://PATH", what);

@@ -202,6 +202,9 @@ psd_status_t ps_control_hello(ps_control_t *self, ps_control_request_t *request,
     if (rc == PSD_OK) {
         rc = take_session(self, &client, &session, err);
     }
+    if (rc == PSD_OK) {
+        rc = ps_control_own_session(self, request, session, err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }

@@ -51,6 +51,9 @@ psd_status_t ps_control_start(ps_control_t *self, psd_error_t *err)
 
     self->begun_ms = ps_now_ms();
     ps_control_tell_seats(self);
+    if (rc == PSD_OK) {
+        rc = ps_control_begin_rights(self, err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }

@@ -146,6 +146,10 @@ static psd_status_t open_for_job(ps_control_t *self, const ps_control_request_t 
     if (rc != PSD_OK) {
         return rc;
     }
+    rc = ps_control_may_also(self, request, PS_VERB_WORK, PS_OBJECT_JOB, job->name, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
     id = job->id;
     rc = ps_registry_plan_job_table(self->is.registry, id, table, ps_unix_ms(), &command, err);
     if (rc == PSD_OK) {
@@ -218,6 +222,9 @@ static psd_status_t begin_create(ps_control_t *self, ps_control_request_t *reque
 
     if (for_job) {
         rc = ps_control_find_job(self, request->doc, &job, err);
+    }
+    if (rc == PSD_OK && for_job) {
+        rc = ps_control_may_also(self, request, PS_VERB_WORK, PS_OBJECT_JOB, job->name, err);
     }
     if (rc == PSD_OK && request->outcome.kind == PS_COMMAND_TABLE) {
         return begin_again(self, request, err);
@@ -395,6 +402,9 @@ static psd_status_t open_new(ps_control_t *self, ps_control_request_t *request, 
                              "\"%s\"",
                              spec.name, name);
     }
+    if (rc == PSD_OK) {
+        rc = ps_control_may_also(self, request, PS_VERB_CREATE, PS_OBJECT_TABLE, name, err);
+    }
     return rc == PSD_OK ? begin_create(self, request, &spec, err) : rc;
 }
 
@@ -482,8 +492,12 @@ psd_status_t ps_control_table_list(ps_control_t *self, ps_control_request_t *req
     }
     for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
         const ps_table_t *table = ps_registry_table_at(registry, i);
-        ps_doc_t *doc = ps_doc_append_object(array);
+        ps_doc_t *doc = NULL;
 
+        if (!ps_control_sees(self, request, PS_OBJECT_TABLE, table->spec.name)) {
+            continue;
+        }
+        doc = ps_doc_append_object(array);
         if (doc == NULL || !ps_control_table_doc(self, table, answers, false, doc) ||
             !ps_control_stats_doc(table, answers, doc)) {
             return ps_control_no_memory(err);

@@ -161,6 +161,11 @@ psd_status_t ps_embed_options_config(const psd_embed_options_t *self, ps_config_
     if (rc == PSD_OK) {
         rc = take_options(self, &config, err);
     }
+    if (rc == PSD_OK && config.security.level != PS_SECURITY_PLAIN) {
+        rc = psd_error_set(err, PSD_CONFIG,
+                           "security.level is encrypt, which a server in a program cannot have "
+                           "yet; allowed here: plain");
+    }
     if (rc != PSD_OK) {
         return rc;
     }

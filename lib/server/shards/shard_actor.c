@@ -12,6 +12,7 @@
 #include "server/shards/checkpoint_task.h"
 #include "server/shards/peer_links.h"
 #include "server/shards/shard_call.h"
+#include "server/shards/shard_gate.h"
 #include "server/shards/shard_lane.h"
 #include "server/shards/shard_lines.h"
 #include "server/shards/shard_pieces.h"
@@ -39,6 +40,7 @@ typedef struct actor {
     ps_journal_news_t disk_news;
     ps_outbox_t outbox;
     ps_shard_told_t told;
+    ps_shard_gate_t gate;
     uint64_t now_ms; /* looked up once for a few messages */
     psd_error_t *err;
     ps_shard_lines_t lines;
@@ -154,6 +156,37 @@ static void refuse(actor_t *self, uint64_t conn, const ps_message_t *of, psd_sta
     }
 }
 
+static const char *table_name(const void *of, uint32_t id)
+{
+    return ps_shard_table_name(((const actor_t *)of)->core, id);
+}
+
+static bool conn_stands(const void *of, uint64_t conn)
+{
+    return ps_socket_has_conn(((const actor_t *)of)->port, conn);
+}
+
+/* false: it was refused. */
+static bool is_allowed(actor_t *self, uint64_t conn, const ps_message_t *message)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (message->kind == PS_KIND_HELLO || message->kind == PS_KIND_PEER) {
+        ps_asker_t asker;
+
+        ps_shard_gate_greet(&self->gate, conn,
+                            ps_socket_greeter(self->port, conn, &asker) ? &asker : NULL);
+    }
+    rc = ps_shard_gate_check(&self->gate, conn, message, self->err);
+    if (rc != PSD_OK) {
+        refuse(self, conn, message, rc);
+        ps_meter_begin(self->args->meter);
+    } else if (message->kind == PS_KIND_BYE) {
+        ps_shard_gate_forget(&self->gate, conn);
+    }
+    return rc == PSD_OK;
+}
+
 /* Takes in one message. false: none was there. */
 static bool take_message(actor_t *self)
 {
@@ -183,6 +216,10 @@ static bool take_message(actor_t *self)
     }
     if (!got) {
         return false;
+    }
+    if (self->gate.rights != NULL && !is_allowed(self, event.conn, &message)) {
+        ps_payload_destroy(&event.payload);
+        return true;
     }
     ps_shard_find_answer(self->port, self->core, self->now_ms, &event);
     rc = step(self, &event);
@@ -417,6 +454,7 @@ static void take_gone(actor_t *self)
     ps_socket_drop_stale(self->port, self->now_ms);
     while (ps_socket_next_gone(self->port, &event.conn) ||
            ps_peer_links_next_gone(&self->links, self->now_ms, &event.conn)) {
+        ps_shard_gate_forget(&self->gate, event.conn);
         if (step(self, &event) != PSD_OK) {
             psd_error_clear(self->err);
         }
@@ -515,6 +553,8 @@ static psd_status_t open_all(actor_t *self, ps_shard_actor_args_t *args)
     self->err = psd_error_new();
     ps_shard_lines_init(&self->lines, args->core.shard, &args->common->log_level);
     ps_peer_links_init(&self->links, &args->socket);
+    ps_shard_gate_init(&self->gate, args->rights,
+                       &(ps_gate_view_t){.table = table_name, .stands = conn_stands, .of = self});
     self->checkpoint_ms = UINT64_MAX;
     rc = ps_checkpoint_task_new(&args->core, args->common->turns, &self->checkpoint, self->err);
     if (rc != PSD_OK) {
@@ -565,6 +605,7 @@ void *ps_shard_actor(void *args)
     ps_outbox_done(&self.outbox);
     ps_peer_links_done(&self.links);
     ps_socket_close(&self.port);
+    ps_shard_gate_done(&self.gate);
     ps_journal_thread_stop(&self.journal);
     ps_journal_news_done(&self.disk_news);
     ps_checkpoint_task_destroy(&self.checkpoint);

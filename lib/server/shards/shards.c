@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "server/config/endpoint.h"
 #include "server/shards/shards_inner.h"
+#include "transport/sockets/curve.h"
 #include "transport/threads/thread.h"
 
 #define GIVING_BYTES ((uint64_t)4 << 20) /* of a shard that gives rows */
@@ -52,6 +53,7 @@ static void fill_args(ps_shards_t *self, uint32_t i, const ps_shards_args_t *arg
     mine->socket = args->socket;
     mine->common = &self->common;
     mine->meter = ps_metrics_shard(args->metrics, i);
+    mine->rights = args->rights;
     mine->core.counts = mine->meter == NULL ? NULL : &mine->meter->counts;
     if (args->host[0] != '\0' && args->first_port > 0) {
         (void)snprintf(mine->tcp, sizeof mine->tcp, "tcp://%.200s:%" PRIu32, args->host,
@@ -124,6 +126,15 @@ static psd_status_t start_shard(ps_shard_thread_t *shard, const ps_shards_args_t
         ps_endpoint_with_host(mine->tcp, args->advertise, shard->route.tcp);
     } else {
         memcpy(shard->route.tcp, mine->tcp, sizeof shard->route.tcp);
+    }
+    if (args->public_key != NULL && shard->route.tcp[0] != '\0') {
+        char named[PS_ENDPOINT_MAX + 1];
+
+        if (!ps_curve_join(shard->route.tcp, args->public_key, named)) {
+            return psd_error_set(err, PSD_INVALID, "shard %u: %s is too long for its key",
+                                 mine->core.shard, shard->route.tcp);
+        }
+        memcpy(shard->route.tcp, named, sizeof named);
     }
     memcpy(shard->route.ipc, mine->ipc, sizeof shard->route.ipc);
     return PSD_OK;

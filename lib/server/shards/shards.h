@@ -53,9 +53,11 @@ typedef struct ps_shards_args {
     const char *node;                /* its name; with log_dir */
     uint64_t segment_bytes;          /* with log_dir */
     int log_level;
-    ps_turns_t *turns;     /* of the threads; borrowed until ps_shards_stop; may be
-                              NULL */
-    ps_metrics_t *metrics; /* where they count; likewise */
+    const char *public_key; /* that clients find the tcp ports by; NULL: none */
+    ps_rights_t *rights;    /* borrowed until ps_shards_stop; NULL: everybody may everything */
+    ps_turns_t *turns;      /* of the threads; borrowed until ps_shards_stop; may be
+                               NULL */
+    ps_metrics_t *metrics;  /* where they count; likewise */
 } ps_shards_args_t;
 
 /* Errors: PSD_NOMEM, PSD_IO naming the endpoint. */

@@ -77,6 +77,9 @@ typedef struct ps_control_args {
     const char *node;          /* name of this node */
     uint64_t incarnation;      /* of this node */
     const ps_turns_t *turns;   /* of this node's threads; NULL: not watched */
+    ps_rights_t *rights;       /* where shards look up principals; NULL: rights are not checked */
+    const char *admin_key;     /* public; of the first admin. With rights */
+    uint32_t owner;            /* … and its uid */
     ps_control_meter_t *meter; /* where it counts; NULL: nowhere */
 } ps_control_args_t;
 

@@ -171,11 +171,13 @@ static psd_status_t list_step(ps_control_t *self, ps_control_request_t *request,
             return ps_control_no_memory(err);
         }
     }
-    job = job_behind(self->is.registry, request->job);
-    if (job == NULL) {
-        return PSD_OK;
-    }
-    request->job = job->id;
+    do {
+        job = job_behind(self->is.registry, request->job);
+        if (job == NULL) {
+            return PSD_OK;
+        }
+        request->job = job->id;
+    } while (!ps_control_sees(self, request, PS_OBJECT_JOB, job->name));
     return ps_control_ask(request, PS_CALL_WAITING, job->id);
 }
 

@@ -27,6 +27,9 @@ psd_status_t ps_control_commit(ps_control_t *self, const ps_command_t *command,
     if (rc == PSD_OK) {
         ps_overseer_set_index(self->overseer, ps_registry_db_applied(self->is.db).index);
     }
+    if (rc == PSD_OK && command->kind == PS_COMMAND_PRINCIPAL) {
+        ps_control_tell_rights(self); /* before anybody hears that it is so */
+    }
     if (rc == PSD_OK && !ps_replica_is_flushed(self->is.replica)) {
         ps_fleet_hold(self->fleet);
     }
@@ -92,6 +95,7 @@ void ps_control_unsay(ps_control_t *self)
 void ps_control_send_due(ps_control_t *self)
 {
     if (ps_control_flush(self)) {
+        ps_control_tell_rights(self);
         ps_fleet_send_due(self->fleet);
     }
 }

@@ -8,6 +8,7 @@
 #include "server/state/control.h"
 #include "server/nodes/fleet.h"
 #include "server/quorum/replica_list.h"
+#include "server/state/owners.h"
 #include "server/state/replies.h"
 #include "server/threads/delay.h"
 #include "server/nodes/watch.h"
@@ -109,6 +110,7 @@ struct ps_control {
     uint64_t look_ms;               /* when the next look for /metrics is due; 0: now */
     ps_replies_t replies;
     ps_watches_t watches;
+    ps_owners_t *owners;      /* owned; whose each session is; with rights */
     ps_client_row_t *clients; /* owned; a ring of PS_CLIENTS_MAX */
     size_t n_clients;         /* ever said hello */
     uint64_t last_session;    /* given out since the start */
@@ -473,6 +475,29 @@ void ps_control_sign(const ps_control_t *self, const ps_control_request_t *reque
 /* control_who.c */
 /* The principal that a caller is: by its key, or on this host by its uid. NULL: none. */
 const ps_principal_t *ps_control_principal(const ps_control_t *self, const ps_asker_t *caller);
+/* control_may.c */
+/* Whether who asks has a right to it. PSD_OK also where rights are not checked. Errors:
+ * PSD_DENIED, with who it is and what to do. */
+PSD_MUST_CHECK psd_status_t ps_control_may(const ps_control_t *self,
+                                           const ps_control_request_t *request, psd_error_t *err);
+/* A list that is asked for has this table or job. */
+bool ps_control_sees(const ps_control_t *self, const ps_control_request_t *request,
+                     ps_object_t object, const char *name);
+/* One more right, which the request needs for what it also does. Errors: those of
+ * ps_control_may. */
+PSD_MUST_CHECK psd_status_t ps_control_may_also(const ps_control_t *self,
+                                                const ps_control_request_t *request, ps_verb_t verb,
+                                                ps_object_t object, const char *name,
+                                                psd_error_t *err);
+/* The session is that of who asks. Errors: PSD_DENIED it is another one's. */
+PSD_MUST_CHECK psd_status_t ps_control_own_session(ps_control_t *self,
+                                                   const ps_control_request_t *request,
+                                                   uint64_t session, psd_error_t *err);
+/* Before the first request: where nobody may change principals, the owner of psd and root
+ * become admins. Errors: PSD_CONFIG nobody can be one; those of ps_control_commit. */
+PSD_MUST_CHECK psd_status_t ps_control_begin_rights(ps_control_t *self, psd_error_t *err);
+/* The shards get the principals, if they have changed. */
+void ps_control_tell_rights(ps_control_t *self);
 #define PS_CONTROL_WHO_SIZE 192
 /* "alice (uid 1000)", "uid 1000", "127.0.0.1". Returns ret. */
 const char *ps_control_print_who(const ps_control_t *self, const ps_asker_t *caller,

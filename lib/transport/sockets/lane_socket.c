@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <limits.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include "transport/sockets/socket_parts.h"
 
@@ -93,6 +94,20 @@ ps_lane_t *ps_socket_lane_of(ps_socket_t *self, uint64_t conn)
         return self->lane;
     }
     return self->lanes == NULL ? NULL : ps_lane_port_at(self->lanes, conn);
+}
+
+bool ps_socket_lane_user(ps_socket_t *self, uint64_t conn, uint32_t *ret_uid)
+{
+    const ps_lane_t *lane = ps_socket_lane_of(self, conn);
+    struct ucred peer = {.uid = (uid_t)-1};
+    socklen_t size = sizeof peer;
+
+    if (lane == NULL || getsockopt(lane->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
+        size != sizeof peer) {
+        return false;
+    }
+    *ret_uid = (uint32_t)peer.uid;
+    return true;
 }
 
 static psd_status_t send_message(ps_socket_t *self, uint64_t conn, const ps_message_t *message,

@@ -12,10 +12,17 @@
 
 /* An event's number and value; the endpoint follows in a frame of its own. */
 #define EVENT_SIZE 6
+#define LINK_EVENTS                                                    \
+    (ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | \
+     ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
+#define REFUSED_BY_ZAP 400
+/* A server whose key is another one hangs up without a word; so does one that ends just
+ * then, but not so often in a row. One that has let this link in before has the key. */
+#define FAILURES_MAX 3
 
 psd_status_t ps_socket_begin_watch(ps_socket_t *self, psd_error_t *err)
 {
-    const int events = ZMQ_EVENT_DISCONNECTED | (self->is_port ? 0 : ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
+    const int events = ZMQ_EVENT_DISCONNECTED | (self->is_port ? 0 : LINK_EVENTS);
     const int no_limit = 0; /* an I/O thread never waits for the reader of this */
     char place[64];
     psd_status_t rc = PSD_OK;
@@ -64,6 +71,20 @@ static uint16_t next_event(void *monitor, uint32_t *ret_value)
     return number;
 }
 
+/* A handshake has failed. */
+static void note_failure(ps_socket_t *self, uint16_t event, uint32_t value)
+{
+    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH && value == REFUSED_BY_ZAP) {
+        self->denial = PS_DENIAL_KEY;
+    } else if (event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL &&
+               value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH) {
+        self->denial = self->is_curve ? PS_DENIAL_HAS_NONE : PS_DENIAL_WANTS_KEY;
+    } else if (event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL && self->is_curve && !self->is_up &&
+               ++self->n_failures >= FAILURES_MAX) {
+        self->denial = PS_DENIAL_SERVER;
+    }
+}
+
 /* Takes in what the monitor has said. */
 static void look(ps_socket_t *self)
 {
@@ -73,6 +94,9 @@ static void look(ps_socket_t *self)
     while (self->monitor != NULL && (event = next_event(self->monitor, &value)) != 0) {
         if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
             self->is_up = true;
+            self->n_failures = 0;
+        } else if (event != ZMQ_EVENT_DISCONNECTED) {
+            note_failure(self, event, value);
         } else if (self->is_up) {
             self->was_lost = true;
         }
@@ -92,6 +116,31 @@ void ps_socket_look_closed(ps_socket_t *self)
                 ps_unfinished_forget(self, gone);
             }
         }
+    }
+}
+
+ps_denial_t ps_socket_denial(ps_socket_t *self)
+{
+    look(self);
+    return self->denial;
+}
+
+const char *ps_denial_text(ps_denial_t denial)
+{
+    switch (denial) {
+    case PS_DENIAL_WANTS_KEY:
+        return "the psd there asks for a key, and the endpoint does not name the psd's own: take "
+               "the endpoint from its endpoints.json or its log (tcp://HOST:PORT#KEY), and set "
+               "PSD_KEY_FILE to the file of your key";
+    case PS_DENIAL_HAS_NONE:
+        return "the endpoint names the key of a psd, and what answers there has none";
+    case PS_DENIAL_KEY:
+        return "the psd there does not take this key";
+    case PS_DENIAL_SERVER:
+    case PS_DENIAL_NONE:
+    default:
+        return "what answers there has another key than the endpoint names: ask the owner of that "
+               "psd for its endpoint, and send nothing before";
     }
 }
 

@@ -146,6 +146,11 @@ bool ps_port_conns_greet(ps_port_conns_t *self, uint64_t conn, int fd, uint64_t 
     return true;
 }
 
+bool ps_port_conns_has(const ps_port_conns_t *self, uint64_t conn)
+{
+    return ps_map_get(&self->by_conn, conn) != NULL;
+}
+
 void ps_port_conns_welcome(ps_port_conns_t *self, uint64_t conn)
 {
     ps_port_conn_t *known = ps_map_get(&self->by_conn, conn);

@@ -30,6 +30,8 @@ void ps_port_conns_done(ps_port_conns_t *self);
  * is gone, and is not added. false: no memory. */
 PSD_MUST_CHECK bool ps_port_conns_greet(ps_port_conns_t *self, uint64_t conn, int fd,
                                         uint64_t *ret_gone);
+/* It was greeted, and is not known to be closed. */
+bool ps_port_conns_has(const ps_port_conns_t *self, uint64_t conn);
 /* It is answered WELCOME. */
 void ps_port_conns_welcome(ps_port_conns_t *self, uint64_t conn);
 bool ps_port_conns_is_welcome(const ps_port_conns_t *self, uint64_t conn);

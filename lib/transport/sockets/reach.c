@@ -144,6 +144,7 @@ static bool is_here(const struct addrinfo *found)
  * in brackets. */
 static void try_tcp(attempt_t *self, char *host)
 {
+    char *mark = strchr(host, '#'); /* a key, which nobody asks for here (curve.h) */
     struct addrinfo wanted = {
         .ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct addrinfo *found = NULL;
@@ -152,6 +153,10 @@ static void try_tcp(attempt_t *self, char *host)
     int code = 0;
     int rc = 0;
 
+    if (mark != NULL) {
+        *mark = '\0';
+        colon = strrchr(host, ':');
+    }
     if (colon == NULL) {
         (void)snprintf(self->why, sizeof self->why, "there is no port");
         return;

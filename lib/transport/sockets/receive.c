@@ -206,6 +206,10 @@ static psd_status_t greet(ps_socket_t *self, uint64_t conn, const ps_message_t *
         self->n_refused++;
         return psd_error_set(err, PSD_PROTO, "nobody was asked who the peer is");
     }
+    if (self->is_guarded) {
+        self->greeter_conn = conn;
+        self->greeter = caller;
+    }
     fd = zmq_msg_get(frame, ZMQ_SRCFD);
     if (fd < 0) {
         return PSD_OK;
@@ -268,6 +272,32 @@ static psd_status_t next_message(ps_socket_t *self, const ps_carrier_t *carrier,
     }
     rc = decode(&arrival, ret_message, ret_payload, err);
     return rc != PSD_OK ? rc : greet(self, arrival.conn, ret_message, &arrival.frames[0], err);
+}
+
+bool ps_socket_greeter(ps_socket_t *self, uint64_t conn, ps_asker_t *ret_asker)
+{
+    if (ps_socket_carrier(self, conn) == &ps_carrier_lane) {
+        uint32_t uid = 0;
+
+        if (!ps_socket_lane_user(self, conn, &uid)) {
+            return false;
+        }
+        *ret_asker = (ps_asker_t){.has_uid = uid != PS_UID_OVERFLOW};
+        ret_asker->uid = ret_asker->has_uid ? uid : 0;
+        return true;
+    }
+    *ret_asker = self->greeter;
+    return self->is_guarded && conn != 0 && self->greeter_conn == conn;
+}
+
+bool ps_socket_has_conn(ps_socket_t *self, uint64_t conn)
+{
+    const ps_carrier_t *carrier = ps_socket_carrier(self, conn);
+
+    if (carrier == &ps_carrier_lane) {
+        return ps_socket_lane_of(self, conn) != NULL;
+    }
+    return carrier == &ps_carrier_zmq && ps_port_conns_has(&self->conns, conn);
 }
 
 psd_status_t ps_frames_receive(ps_socket_t *self, const ps_carrier_t *carrier, bool *ret_got,

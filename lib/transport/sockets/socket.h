@@ -85,25 +85,28 @@ typedef struct ps_lane_options {
 #define PS_PATIENCE_SMALL_MS 20000
 
 typedef struct ps_socket_args {
-    ps_context_t *context;   /* borrowed, outlives the socket; NULL: one of its
-                                own with one I/O thread */
-    int high_water;          /* messages queued each way, > 0 */
-    uint64_t frame_bytes;    /* largest frame accepted */
-    uint64_t assembly_bytes; /* unfinished messages of one connection */
-    uint32_t patience_ms;    /* timeout for a peer that sends no whole frame; a
-                                quarter of it for one whose kernel is silent;
-                                0: 4 s for both. For slow links: at least the
-                                time of one piece */
-    uint32_t chunk_bytes;    /* pieces that are sent; ps_socket_set_chunk */
-    int linger_ms;           /* for messages queued at close */
-    bool is_watched;         /* a link over ZeroMQ: ps_socket_is_up and is_gone
-                                work; a port: it accepts pieces only from
-                                connections that it has sent WELCOME, and drops
-                                them when ps_socket_next_gone sees that the
-                                connection is closed */
-    bool is_guarded;         /* a port: it knows its callers, and is not bound without
-                                ps_context_guard before */
-    ps_door_peers_t peers;   /* a port: which users of this host may use ipc or lane */
+    ps_context_t *context;     /* borrowed, outlives the socket; NULL: one of its
+                                  own with one I/O thread */
+    int high_water;            /* messages queued each way, > 0 */
+    uint64_t frame_bytes;      /* largest frame accepted */
+    uint64_t assembly_bytes;   /* unfinished messages of one connection */
+    uint32_t patience_ms;      /* timeout for a peer that sends no whole frame; a
+                                  quarter of it for one whose kernel is silent;
+                                  0: 4 s for both. For slow links: at least the
+                                  time of one piece */
+    uint32_t chunk_bytes;      /* pieces that are sent; ps_socket_set_chunk */
+    int linger_ms;             /* for messages queued at close */
+    bool is_watched;           /* a link over ZeroMQ: ps_socket_is_up and is_gone
+                                  work; a port: it accepts pieces only from
+                                  connections that it has sent WELCOME, and drops
+                                  them when ps_socket_next_gone sees that the
+                                  connection is closed */
+    const ps_key_pair_t *keys; /* borrowed until the close; NULL: none. A port: tcp is bound
+                                  with CURVE under this pair. A link: who it is for a
+                                  server whose endpoint names a key (curve.h) */
+    bool is_guarded;           /* a port: it knows its callers, and is not bound without
+                                  ps_context_guard before */
+    ps_door_peers_t peers;     /* a port: which users of this host may use ipc or lane */
     ps_lane_options_t lane;
 } ps_socket_args_t;
 
@@ -209,6 +212,17 @@ PSD_MUST_CHECK bool ps_socket_next_gone(ps_socket_t *self, uint64_t *ret_conn);
 bool ps_socket_is_gone(ps_socket_t *self);
 /* A watched link: it is connected, and has not lost its first connection. */
 bool ps_socket_is_up(ps_socket_t *self);
+/* Why a watched link is not let in; it will not be. */
+typedef enum ps_denial {
+    PS_DENIAL_NONE = 0,
+    PS_DENIAL_WANTS_KEY = 1, /* the server speaks CURVE, and the endpoint names no key */
+    PS_DENIAL_HAS_NONE = 2,  /* the endpoint names a key, and the server has none */
+    PS_DENIAL_KEY = 3,       /* the server's ZAP thread does not take this key */
+    PS_DENIAL_SERVER = 4     /* the server has another key than the endpoint names */
+} ps_denial_t;
+ps_denial_t ps_socket_denial(ps_socket_t *self);
+/* In words, with what to do. */
+const char *ps_denial_text(ps_denial_t denial);
 /* A link that is a lane. */
 bool ps_socket_is_lane(const ps_socket_t *self);
 
@@ -233,6 +247,11 @@ PSD_MUST_CHECK psd_status_t ps_socket_send_text(ps_socket_t *self, uint64_t conn
 PSD_MUST_CHECK psd_status_t ps_socket_receive_text(ps_socket_t *self, bool *ret_got,
                                                    uint64_t *ret_conn, ps_buffer_t *ret_text,
                                                    psd_error_t *err);
+/* Who has sent HELLO or PEER on that connection of a guarded port; call it when the message
+ * has come. false: it is not known, or the connection is gone. */
+PSD_MUST_CHECK bool ps_socket_greeter(ps_socket_t *self, uint64_t conn, ps_asker_t *ret_asker);
+/* A port: the connection stands, as far as it is known. */
+bool ps_socket_has_conn(ps_socket_t *self, uint64_t conn);
 /* The same of a guarded port, with who sent it. A message of a connection that the thread of
  * ps_context_guard was not asked about is dropped, and counted as refused. */
 PSD_MUST_CHECK psd_status_t ps_socket_receive_from(ps_socket_t *self, bool *ret_got,

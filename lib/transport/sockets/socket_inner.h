@@ -43,6 +43,10 @@ struct ps_socket {
     ps_context_t *own_context;                      /* NULL when the context is shared */
     bool is_port;                                   /* ROUTER; else DEALER */
     bool is_guarded;                                /* a port that knows its callers */
+    const ps_key_pair_t *keys;                      /* borrowed; NULL: it speaks without */
+    bool is_curve;                                  /* a link that speaks CURVE */
+    uint64_t greeter_conn;                          /* of the last HELLO or PEER over ZeroMQ … */
+    ps_asker_t greeter;                             /* … and who sent it */
     ps_door_peers_t peers;                          /* that a port lets in */
     unsigned n_forks;                               /* before it was made */
     uint32_t chunk_bytes;                           /* of the pieces sent */
@@ -62,6 +66,8 @@ struct ps_socket {
     void *monitor;        /* of a watched link or a port; owned; else NULL */
     bool is_up;           /* it has been connected … */
     bool was_lost;        /* … and that connection has ended */
+    ps_denial_t denial;   /* of a watched link */
+    unsigned n_failures;  /* handshakes of a link that failed, in a row */
     ps_lane_options_t lane_options;
     ps_lane_args_t lane_args;
     ps_lane_t *lane;       /* a link's; owned; handle is NULL then */
@@ -95,6 +101,8 @@ bool ps_socket_was_lost(ps_socket_t *self);
 
 /* The lane of conn; NULL: the peer is gone. */
 ps_lane_t *ps_socket_lane_of(ps_socket_t *self, uint64_t conn);
+/* The user at the other end. false: the peer is gone. */
+PSD_MUST_CHECK bool ps_socket_lane_user(ps_socket_t *self, uint64_t conn, uint32_t *ret_uid);
 
 static inline void ps_socket_use_carrier(ps_socket_t *self, size_t slot,
                                          const ps_carrier_t *carrier)

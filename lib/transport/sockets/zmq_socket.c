@@ -12,6 +12,7 @@
 #include <zmq.h>
 
 #include "base/text.h"
+#include "transport/sockets/curve.h"
 #include "transport/sockets/resolve.h"
 #include "transport/sockets/socket_parts.h"
 #include "transport/sockets/zap.h"
@@ -106,6 +107,41 @@ static psd_status_t guard(ps_socket_t *self, psd_error_t *err)
         return ps_zmq_status(err, "set up socket");
     }
     return set_options(self->handle, options, sizeof options / sizeof *options, err);
+}
+
+/* What follows is bound with CURVE, or without: a port may have both. */
+static psd_status_t speak_curve(ps_socket_t *self, bool does, psd_error_t *err)
+{
+    const option_t server = {ZMQ_CURVE_SERVER, does ? 1 : 0};
+
+    if (self->keys == NULL) {
+        return PSD_OK;
+    }
+    if (does && zmq_setsockopt(self->handle, ZMQ_CURVE_SECRETKEY, self->keys->secret_key,
+                               PS_KEY_SIZE + 1) != 0) {
+        return ps_zmq_status(err, "set up socket");
+    }
+    return set_options(self->handle, &server, 1, err);
+}
+
+/* A link to the server that has this key. */
+static psd_status_t call_curve(ps_socket_t *self, const char *server_key, psd_error_t *err)
+{
+    if (self->keys == NULL) {
+        return psd_error_set(err, PSD_DENIED,
+                             "that psd asks for a key, and this program has none: set PSD_KEY_FILE "
+                             "to its file (pscli auth keygen makes one, pscli auth allow lets it "
+                             "in)");
+    }
+    if (zmq_setsockopt(self->handle, ZMQ_CURVE_SERVERKEY, server_key, PS_KEY_SIZE + 1) != 0 ||
+        zmq_setsockopt(self->handle, ZMQ_CURVE_PUBLICKEY, self->keys->public_key,
+                       PS_KEY_SIZE + 1) != 0 ||
+        zmq_setsockopt(self->handle, ZMQ_CURVE_SECRETKEY, self->keys->secret_key,
+                       PS_KEY_SIZE + 1) != 0) {
+        return ps_zmq_status(err, "set up socket");
+    }
+    self->is_curve = true;
+    return PSD_OK;
 }
 
 psd_status_t ps_zmq_open(ps_socket_t *self, const ps_socket_args_t *args, psd_error_t *err)
@@ -221,6 +257,10 @@ static psd_status_t bind_to(ps_socket_t *self, const char *endpoint, psd_error_t
     }
     assert(self != NULL);
     self->is_dry = false;
+    rc = speak_curve(self, !is_ipc(endpoint), err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
     if (is_ipc(endpoint)) {
         return bind_ipc(self, endpoint, err);
     }
@@ -235,9 +275,17 @@ static psd_status_t bind_to(ps_socket_t *self, const char *endpoint, psd_error_t
 
 static psd_status_t connect_to(ps_socket_t *self, const char *endpoint, psd_error_t *err)
 {
-    psd_status_t rc = check_endpoint(self, endpoint, err);
+    char address[PS_ENDPOINT_MAX + 1];
+    char server_key[PS_KEY_SIZE + 1];
+    psd_status_t rc = ps_curve_split(endpoint, address, server_key, err);
 
-    if (rc == PSD_OK && zmq_connect(self->handle, endpoint) != 0) {
+    if (rc == PSD_OK) {
+        rc = check_endpoint(self, address, err);
+    }
+    if (rc == PSD_OK && server_key[0] != '\0') {
+        rc = call_curve(self, server_key, err);
+    }
+    if (rc == PSD_OK && zmq_connect(self->handle, address) != 0) {
         rc = endpoint_error("connect", endpoint, err);
     }
     return rc == PSD_OK ? ps_socket_keep_endpoint(self, endpoint, err) : rc;

@@ -165,7 +165,8 @@ static bool is_same(const char *asked, const char *listens)
 
     return strcmp(asked, listens) == 0 ||
            (split_tcp(asked, host, &port) && split_tcp(listens, bound, &bound_port) &&
-            strcmp(port, bound_port) == 0 && ps_turns_is_here(host));
+            strcspn(port, "#") == strlen(bound_port) && /* a key may follow */
+            strncmp(port, bound_port, strlen(bound_port)) == 0 && ps_turns_is_here(host));
 }
 
 static bool listens_on(const ps_turns_view_t *view, const char *endpoint)

@@ -405,11 +405,31 @@ Test(config, beyond_loopback_plaintext_is_asked_for)
     cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG);
     cr_assert_str_eq(psd_error_text(err),
                      "--flag: listen.endpoints has tcp://0.0.0.0:1, which other "
-                     "machines can reach, and this version has no keys; "
-                     "allowed: loopback and ipc, or set "
+                     "machines can reach, and security.level is plain; "
+                     "allowed: loopback and ipc, or set security.level: encrypt, or "
                      "security.allow_plaintext: true");
     cr_assert_eq(set_flag(PS_KEY_security_allow_plaintext, "true"), PSD_OK);
     cr_assert_eq(ps_config_check(&config, NULL), PSD_OK);
+}
+
+Test(config, level_encrypt_is_for_a_node_alone)
+{
+    ASSERT_SET(PS_KEY_security_level, "plain", "plain");
+    ASSERT_REFUSED(PS_KEY_security_level, "authenticate",
+                   "--flag: security.level is \"authenticate\"; allowed: plain | encrypt");
+    psd_error_clear(err);
+    ASSERT_SET(PS_KEY_security_level, "encrypt", "encrypt");
+    cr_assert_eq(set_flag(PS_KEY_listen_endpoints, "tcp://0.0.0.0:1"), PSD_OK);
+    cr_assert_eq(ps_config_check(&config, err), PSD_OK, "%s", psd_error_text(err));
+    cr_assert_eq(set_flag(PS_KEY_http_listen, "0.0.0.0:2"), PSD_OK);
+    cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG, "HTTP is not encrypted");
+    psd_error_clear(err);
+    cr_assert_eq(set_flag(PS_KEY_http_listen, "off"), PSD_OK);
+    cr_assert_eq(set_flag(PS_KEY_cluster_join, "tcp://127.0.0.1:1"), PSD_OK);
+    cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG);
+    cr_assert_str_eq(psd_error_text(err),
+                     "--flag: security.level is encrypt, which a node that joins others cannot "
+                     "have yet; allowed with cluster.join: plain");
 }
 
 Test(config, http_listens_on_loopback_alone)

@@ -8,6 +8,7 @@
 
 #include "support/check.h"
 #include "support/zmtp.h"
+#include "transport/sockets/curve.h"
 #include "transport/sockets/socket.h"
 #include "transport/sockets/socket_inner.h"
 
@@ -206,6 +207,116 @@ static bool nothing_is_bound_without_it(psd_error_t *err)
     return true;
 }
 
+/* Why a link with that pair is not let in at that endpoint; NONE: nothing has come of it. */
+static ps_denial_t denial_at(ps_context_t *context, const char *endpoint, const ps_key_pair_t *keys,
+                             psd_error_t *err)
+{
+    ps_socket_args_t args = args_of(context);
+    ps_denial_t denial = PS_DENIAL_NONE;
+    ps_socket_t *link = NULL;
+    uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
+
+    args.keys = keys;
+    args.is_watched = true;
+    if (ps_socket_connect(endpoint, &args, &link, err) != PSD_OK) {
+        return PS_DENIAL_NONE;
+    }
+    while (denial == PS_DENIAL_NONE && ps_now_ms() < until_ms) {
+        bool ready = false;
+
+        if (ps_socket_wait(&link, 1, 10, &ready, err) != PSD_OK) {
+            break;
+        }
+        denial = ps_socket_denial(link);
+    }
+    ps_socket_drop(&link);
+    return denial;
+}
+
+static bool keys_are_proven(psd_error_t *err)
+{
+    char dir[] = "/tmp/psd-zap-XXXXXX";
+    char ipc[64];
+    char named[PS_ENDPOINT_MAX + 1];
+    const char *endpoints[] = {"tcp://127.0.0.1:*", ipc};
+    PSD_AUTO(ps_key_pair_done) ps_key_pair_t server = {.name = ""};
+    PSD_AUTO(ps_key_pair_done) ps_key_pair_t client = {.name = ""};
+    ps_context_t *context = NULL;
+    ps_socket_t *port = NULL;
+    ps_socket_t *link = NULL;
+    ps_socket_args_t args;
+    ps_asker_t caller;
+
+    CHECK(mkdtemp(dir) != NULL);
+    (void)snprintf(ipc, sizeof ipc, "ipc://%s/s", dir);
+    CHECK_OK(ps_key_pair_make("server", &server, err), err);
+    CHECK_OK(ps_key_pair_make("client", &client, err), err);
+    CHECK_OK(ps_context_new(1, &context, err), err);
+    CHECK_OK(ps_context_guard(context, err), err);
+    args = args_of(context);
+    args.keys = &server;
+    CHECK_OK(ps_socket_bind(endpoints, 2, &args, &port, err), err);
+    CHECK_OK(ps_socket_bind_more(port, "tcp://127.0.0.1:*", err), err);
+    for (size_t i = 0; i < 3; i += 2) { /* before the unix socket, and after */
+        CHECK(ps_curve_join(ps_socket_endpoint(port, i), server.public_key, named));
+        args.keys = &client;
+        args.linger_ms = 1000;
+        CHECK_OK(ps_socket_connect(named, &args, &link, err), err);
+        CHECK_OK(ps_socket_send_text(link, 0, hello, err), err);
+        CHECK(next_from(port, &caller));
+        CHECK(!caller.has_uid && strcmp(caller.key, client.public_key) == 0 &&
+              strcmp(caller.address, "127.0.0.1") == 0);
+        ps_socket_close(&link);
+    }
+    CHECK(says_who(context, port, 1, &caller, err)); /* ipc, without a key */
+    CHECK(caller.has_uid && caller.uid == geteuid());
+    args.keys = NULL;
+    CHECK_ERROR(ps_socket_connect(named, &args, &link, err), PSD_DENIED, "set PSD_KEY_FILE", err);
+    CHECK(denial_at(context, ps_socket_endpoint(port, 0), &client, err) == PS_DENIAL_WANTS_KEY);
+    CHECK(denial_at(context, ps_socket_endpoint(port, 0), NULL, err) == PS_DENIAL_WANTS_KEY);
+    CHECK(ps_curve_join(ps_socket_endpoint(port, 0), client.public_key, named));
+    CHECK(denial_at(context, named, &client, err) == PS_DENIAL_SERVER);
+    ps_socket_close(&port);
+    args = args_of(context);
+    CHECK_OK(ps_socket_bind(endpoints, 1, &args, &port, err), err);
+    CHECK(ps_curve_join(ps_socket_endpoint(port, 0), server.public_key, named));
+    CHECK(denial_at(context, named, &client, err) == PS_DENIAL_HAS_NONE);
+    ps_socket_close(&port);
+    ps_context_destroy(&context);
+    CHECK(rmdir(dir) == 0);
+    return true;
+}
+
+static bool an_endpoint_names_a_key(psd_error_t *err)
+{
+    static const char *const BAD[] = {"tcp://h:1#", "tcp://h:1#12", "tcp://h:1#x", "tcp://h:1##0"};
+    PSD_AUTO(ps_key_pair_done) ps_key_pair_t pair = {.name = ""};
+    char address[PS_ENDPOINT_MAX + 1];
+    char key[PS_KEY_SIZE + 1];
+    char named[PS_ENDPOINT_MAX + 1];
+    char longest[PS_ENDPOINT_MAX + 1];
+
+    CHECK_OK(ps_key_pair_make("server", &pair, err), err);
+    CHECK(ps_curve_join("tcp://h:1", pair.public_key, named));
+    CHECK(strlen(named) == strlen("tcp://h:1#") + 64);
+    CHECK_OK(ps_curve_split(named, address, key, err), err);
+    CHECK(strcmp(address, "tcp://h:1") == 0 && strcmp(key, pair.public_key) == 0);
+    CHECK_OK(ps_curve_split("tcp://h:1", address, key, err), err);
+    CHECK(strcmp(address, "tcp://h:1") == 0 && key[0] == '\0');
+    CHECK_OK(ps_curve_split("ipc:///a#b", address, key, err), err);
+    CHECK(strcmp(address, "ipc:///a#b") == 0 && key[0] == '\0');
+    CHECK(ps_curve_join("ipc:///a", pair.public_key, named) && strcmp(named, "ipc:///a") == 0);
+    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+        CHECK_ERROR(ps_curve_split(BAD[i], address, key, err), PSD_INVALID,
+                    "what follows '#' is no key", err);
+    }
+    memset(longest, 'h', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    memcpy(longest, "tcp://", 6);
+    CHECK(!ps_curve_join(longest, pair.public_key, named));
+    return true;
+}
+
 /* Whatever of a handshake is under way. */
 static bool it_ends_with_connections_open(psd_error_t *err)
 {
@@ -240,6 +351,8 @@ int main(void)
     RUN(nobody_names_himself(err));
     RUN(nobody_gets_in_without_it(err));
     RUN(nothing_is_bound_without_it(err));
+    RUN(keys_are_proven(err));
+    RUN(an_endpoint_names_a_key(err));
     RUN(it_ends_with_connections_open(err));
     psd_error_destroy(&err);
     return good ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rights of connections, as they were at the auth epoch that is noted with them. */
+#include "server/shards/shard_gate.h"
+
+#include <inttypes.h>
+
+#include "base/alloc.h"
+
+#define SWEEP_MIN 1024 /* connections before any that have ended are looked for */
+
+typedef struct gate_conn {
+    ps_asker_t asker;
+    uint64_t epoch; /* of what follows; 0: nothing is known */
+    bool is_known;
+    ps_principal_t principal;
+    uint32_t table; /* of the last message; 0: none … */
+    uint32_t verbs; /* … and what it may do there: a bit for each ps_verb_t */
+} gate_conn_t;
+
+void ps_shard_gate_init(ps_shard_gate_t *self, ps_rights_t *rights, const ps_gate_view_t *view)
+{
+    *self = (ps_shard_gate_t){.rights = rights, .view = *view, .sweep_count = SWEEP_MIN};
+}
+
+void ps_shard_gate_done(ps_shard_gate_t *self)
+{
+    size_t at = 0;
+    uint64_t conn = 0;
+    void *row = NULL;
+
+    while (ps_map_next(&self->conns, &at, &conn, &row)) {
+        ps_free(row);
+    }
+    ps_map_done(&self->conns);
+}
+
+void ps_shard_gate_forget(ps_shard_gate_t *self, uint64_t conn)
+{
+    ps_free(ps_map_remove(&self->conns, conn));
+}
+
+/* Moves those that stand to another map: nobody says when a connection of ZeroMQ ends. */
+static void sweep(ps_shard_gate_t *self)
+{
+    ps_map_t kept = {0};
+    size_t at = 0;
+    uint64_t conn = 0;
+    void *row = NULL;
+
+    while (ps_map_next(&self->conns, &at, &conn, &row)) {
+        if (!self->view.stands(self->view.of, conn) || !ps_map_put(&kept, conn, row)) {
+            ps_free(row); /* it says HELLO again */
+        }
+    }
+    ps_map_done(&self->conns);
+    self->conns = kept;
+    self->sweep_count = kept.count < SWEEP_MIN / 2 ? SWEEP_MIN : 2 * kept.count;
+}
+
+void ps_shard_gate_greet(ps_shard_gate_t *self, uint64_t conn, const ps_asker_t *asker)
+{
+    gate_conn_t *row = ps_map_get(&self->conns, conn);
+
+    if (asker == NULL) {
+        ps_shard_gate_forget(self, conn);
+        return;
+    }
+    if (row == NULL) {
+        if (self->conns.count >= self->sweep_count) {
+            sweep(self);
+        }
+        row = ps_alloc(1, sizeof *row);
+        if (row == NULL || !ps_map_put(&self->conns, conn, row)) {
+            ps_free(row); /* it is told to say HELLO again */
+            return;
+        }
+    }
+    *row = (gate_conn_t){.asker = *asker};
+}
+
+/* What the principals say now. false: this node has not heard of them. */
+static bool renew(ps_shard_gate_t *self, gate_conn_t *row)
+{
+    uint64_t epoch = ps_rights_epoch(self->rights);
+
+    if (row->epoch != epoch) {
+        row->epoch = epoch;
+        row->is_known = ps_rights_find(self->rights, &row->asker, &row->principal);
+        row->table = 0;
+        row->verbs = 0;
+    }
+    return epoch != 0;
+}
+
+/* The table that the message is for; 0: for none. */
+static uint32_t table_of(const ps_message_t *message)
+{
+    switch ((int)message->kind) {
+    case PS_KIND_PUSH:
+        return message->push.table;
+    case PS_KIND_PULL:
+        return message->pull.table;
+    case PS_KIND_MARK:
+        return message->mark.table;
+    case PS_KIND_PROBE:
+        return message->probe.table;
+    case PS_KIND_BUNDLE:
+        return message->bundle.table;
+    default:
+        return 0;
+    }
+}
+
+static void look_at_table(gate_conn_t *row, uint32_t table, const char *name)
+{
+    static const ps_verb_t VERBS[] = {PS_VERB_WRITE, PS_VERB_READ, PS_VERB_LOOK};
+
+    row->table = table;
+    row->verbs = 0;
+    for (size_t i = 0; i < sizeof VERBS / sizeof *VERBS; i++) {
+        if (ps_trust_may(&row->principal, VERBS[i], PS_OBJECT_TABLE, name)) {
+            row->verbs |= UINT32_C(1) << VERBS[i];
+        }
+    }
+}
+
+/* A push that also pulls reads as well. */
+static uint32_t wanted(const ps_message_t *message, const ps_need_t *need)
+{
+    uint32_t verbs = UINT32_C(1) << need->verb;
+
+    if (message->kind == PS_KIND_PUSH && message->push.pull != 0) {
+        verbs |= UINT32_C(1) << PS_VERB_READ;
+    }
+    return verbs;
+}
+
+static psd_status_t refuse(const gate_conn_t *row, ps_verb_t verb, ps_object_t object,
+                           const char *name, psd_error_t *err)
+{
+    char who[PS_ASKER_TEXT_SIZE];
+
+    (void)ps_asker_print(&row->asker, who);
+    if (!row->is_known) {
+        return psd_error_set(err, PSD_DENIED,
+                             "%s is no principal; an admin lets it in: pscli auth allow", who);
+    }
+    if (row->principal.denied) {
+        return psd_error_set(err, PSD_DENIED, "%s (%s) is denied", row->principal.name, who);
+    }
+    return psd_error_set(err, PSD_DENIED, "%s (%s) may not %s %s%s%s%s; an admin can allow it",
+                         row->principal.name, who, ps_verb_word(verb), ps_object_word(object),
+                         name == NULL ? "" : " \"", name == NULL ? "" : name,
+                         name == NULL ? "" : "\"");
+}
+
+static psd_status_t check_table(const ps_shard_gate_t *self, gate_conn_t *row,
+                                const ps_message_t *message, const ps_need_t *need,
+                                psd_error_t *err)
+{
+    uint32_t table = table_of(message);
+    uint32_t missing = wanted(message, need);
+    const char *name = NULL;
+
+    if (table != 0 && row->table == table && (missing & ~row->verbs) == 0) {
+        return PSD_OK;
+    }
+    if (table == 0 || !row->is_known || row->principal.denied) {
+        return refuse(row, need->verb, need->object, NULL, err);
+    }
+    name = self->view.table(self->view.of, table);
+    if (name == NULL) { /* the shard has no such table, and says so to whom tables are something */
+        return ps_trust_may(&row->principal, need->verb, need->object, NULL)
+                   ? PSD_OK
+                   : refuse(row, need->verb, need->object, NULL, err);
+    }
+    look_at_table(row, table, name);
+    missing &= ~row->verbs;
+    if (missing == 0) {
+        return PSD_OK;
+    }
+    return refuse(row, missing == UINT32_C(1) << PS_VERB_READ ? PS_VERB_READ : need->verb,
+                  need->object, name, err);
+}
+
+psd_status_t ps_shard_gate_check(ps_shard_gate_t *self, uint64_t conn, const ps_message_t *message,
+                                 psd_error_t *err)
+{
+    const ps_need_t *need = ps_need_of_message(message->kind);
+    gate_conn_t *row = ps_map_get(&self->conns, conn);
+    psd_status_t rc = PSD_OK;
+
+    if (row == NULL || need == NULL) {
+        return psd_error_set(err, PSD_NO_SESSION, "say HELLO first");
+    }
+    if (!renew(self, row)) {
+        return psd_error_set(err, PSD_BUSY, "this node has not heard of the principals yet");
+    }
+    if (need->object == PS_OBJECT_TABLE) {
+        return check_table(self, row, message, need, err);
+    }
+    if (!row->is_known || !ps_trust_may(&row->principal, need->verb, need->object, NULL)) {
+        rc = refuse(row, need->verb, need->object, NULL, err);
+    }
+    if (rc != PSD_OK) {
+        ps_shard_gate_forget(self, conn); /* strangers take no room */
+    }
+    return rc;
+}

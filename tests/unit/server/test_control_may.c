@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lib/server/state/control_may.c: every request of the control port, for every kind of caller,
+ * against answers written by hand. */
+#include "server/control_ops.h"
+#include "server/state/control_inner.h"
+#include "support/registry_test.h"
+
+static ps_control_t *control;
+static ps_rights_t *rights;
+
+/* Known by a uid, which is the letter. */
+typedef struct caller {
+    char letter;
+    ps_role_t role; /* 0: no principal */
+    const char *tables;
+    const char *jobs;
+    bool denied;
+} caller_t;
+
+static const caller_t callers[] = {
+    {'0', 0, "", "", false},
+    {'d', PS_ROLE_OPERATOR, "*", "*", true},
+    {'r', PS_ROLE_READER, "w*", "lr*", false},
+    {'R', PS_ROLE_READER, "*", "*", false},
+    {'x', PS_ROLE_JOB, "v*", "x*", false},
+    {'j', PS_ROLE_JOB, "w*", "lr*", false},
+    {'o', PS_ROLE_OPERATOR, "*", "*", false},
+    {'m', PS_ROLE_METRICS, "*", "*", false},
+    {'A', PS_ROLE_ADMIN, "*", "*", false},
+};
+#define N_CALLERS (sizeof callers / sizeof *callers)
+
+/* Who may, of table "w1" and job "lr"; "": nobody, for there are no nodes. */
+static const struct {
+    const char *op;
+    const char *who;
+} expected[] = {
+    {"hello", "rRxjoA"},
+    {"table_create", "joA"},
+    {"table_open", "rRjoA"},
+    {"routes", "rRjoA"},
+    {"table_list", "rRxjoA"},
+    {"table_inspect", "rRjoA"},
+    {"table_drop", "joA"},
+    {"table_ack", "joA"},
+    {"table_set", "joA"},
+    {"job_join", "jA"},
+    {"job_leave", "jA"},
+    {"heartbeat", "jA"},
+    {"job_tables", "jA"},
+    {"job_state", "rRjoA"},
+    {"barrier", "jA"},
+    {"work_open", "jA"},
+    {"work_next", "jA"},
+    {"work_done", "jA"},
+    {"work_idle", "jA"},
+    {"job_list", "rRxjoA"},
+    {"job_inspect", "rRjoA"},
+    {"job_stop", "joA"},
+    {"worker_list", "rRjoA"},
+    {"clock_list", "rRxjoA"},
+    {"clock_inspect", "rRjoA"},
+    {"why", "rRjoA"},
+    {"cluster_status", "RoA"},
+    {"cluster_events", "RoA"},
+    {"cluster_backup", "A"},
+    {"registry_unknown", "RoA"},
+    {"registry_accept", "oA"},
+    {"registry_discard", "oA"},
+    {"checkpoint_create", "oA"},
+    {"checkpoint_restore", "oA"},
+    {"checkpoint_verify", "RoA"},
+    {"checkpoint_look", "RoA"},
+    {"checkpoint_list", "RoA"},
+    {"checkpoint_inspect", "RoA"},
+    {"checkpoint_drop", "oA"},
+    {"node_list", "RoA"},
+    {"node_inspect", "RoA"},
+    {"node_drain", "oA"},
+    {"node_remove", "oA"},
+    {"cluster_rebalance", "oA"},
+    {"cluster_repair", "RoA"},
+    {"registry_list", "RoA"},
+    {"registry_set", "oA"},
+    {"settings", "RoA"},
+    {"setting_set", "oA"},
+    {"registry_transfer", "oA"},
+    {"auth_list", "A"},
+    {"auth_allow", "A"},
+    {"auth_deny", "A"},
+    {"auth_can", "A"},
+    {"auth_whoami", "rRxjomA"},
+    {"node_join", ""},
+    {"node_announce", ""},
+    {"node_beat", ""},
+    {"node_answer", ""},
+    {"node_report", ""},
+    {"node_end", ""},
+};
+#define N_EXPECTED (sizeof expected / sizeof *expected)
+
+static void put_text(char text[PS_NAME_MAX + 1], const char *to)
+{
+    (void)snprintf(text, PS_NAME_MAX + 1, "%s", to);
+}
+
+static void allow(const caller_t *caller)
+{
+    ps_principal_t who = {.uid = (uint32_t)caller->letter, .denied = caller->denied, .n_rules = 1};
+
+    (void)snprintf(who.name, sizeof who.name, "p%c", caller->letter);
+    who.rules[0].role = caller->role;
+    put_text(who.rules[0].tables, caller->tables);
+    put_text(who.rules[0].jobs, caller->jobs);
+    do_planned(ps_registry_plan_principal(registry, &who, 1, &command, err));
+}
+
+static void make(void)
+{
+    make_registry();
+    make_cluster();
+    start_node("a", 1, 1);
+    (void)make_table("w1", 1);
+    for (size_t i = 0; i < N_CALLERS; i++) {
+        if (callers[i].role != 0) {
+            allow(&callers[i]);
+        }
+    }
+    cr_assert_eq(ps_rights_new(&rights, err), PSD_OK);
+    control = ps_alloc(1, sizeof *control);
+    cr_assert_not_null(control);
+    control->is.registry = registry;
+    control->is.rights = rights;
+    control->owners = ps_owners_new();
+}
+
+static void drop(void)
+{
+    ps_owners_destroy(&control->owners);
+    ps_free(control);
+    ps_rights_destroy(&rights);
+    drop_registry();
+}
+
+TestSuite(control_may, .init = make, .fini = drop);
+
+static const ps_control_row_t *op_of(const char *name)
+{
+    for (size_t i = 0; i < ps_control_n_ops; i++) {
+        if (strcmp(ps_control_ops[i].name, name) == 0) {
+            return &ps_control_ops[i];
+        }
+    }
+    return NULL;
+}
+
+static psd_status_t ask(const char *op, char letter, const char *text)
+{
+    ps_control_request_t request = {.op = op_of(op)};
+    psd_status_t rc = ps_doc_parse(
+        (ps_bytes_t){.data = (const uint8_t *)text, .size = strlen(text)}, &request.doc, err);
+
+    cr_assert_eq(rc, PSD_OK, "%s", psd_error_text(err));
+    request.caller = (ps_asker_t){.has_uid = true, .uid = (uint32_t)letter};
+    psd_error_clear(err);
+    rc = ps_control_may(control, &request, err);
+    ps_doc_destroy(&request.doc);
+    return rc;
+}
+
+Test(control_may, every_request_is_for_those_who_may)
+{
+    static const char OF_ALL[] =
+        "{\"name\":\"w1\",\"spec\":{\"name\":\"w1\"},\"job\":\"lr\",\"tables\":[1]}";
+
+    cr_assert_eq(ps_registry_table(registry, "w1")->id, 1);
+    cr_assert_eq(N_EXPECTED, ps_control_n_ops, "a request has no row in this test");
+    for (size_t i = 0; i < N_EXPECTED; i++) {
+        cr_assert_not_null(op_of(expected[i].op), "%s", expected[i].op);
+        for (size_t k = 0; k < N_CALLERS; k++) {
+            bool may = strchr(expected[i].who, callers[k].letter) != NULL;
+            psd_status_t got = ask(expected[i].op, callers[k].letter, OF_ALL);
+
+            cr_expect_eq(got, may ? PSD_OK : PSD_DENIED, "%s by %c: %s %s", expected[i].op,
+                         callers[k].letter, psd_status_name(got), psd_error_text(err));
+        }
+    }
+}
+
+/* Whatever else a request says, the objects that it names are those that are checked. */
+Test(control_may, an_object_cannot_be_hidden)
+{
+    cr_assert_eq(ask("table_drop", 'x', "{\"name\":\"v1\"}"), PSD_OK);
+    cr_assert_eq(ask("table_drop", 'x', "{\"name\":\"w1\"}"), PSD_DENIED);
+    cr_assert_str_eq(psd_error_text(err),
+                     "px (uid 120) may not drop table \"w1\"; an admin can allow it");
+    cr_assert_eq(ask("table_create", 'x', "{\"name\":\"v1\",\"spec\":{\"name\":\"w1\"}}"),
+                 PSD_DENIED);
+    cr_assert_eq(ask("routes", 'x', "{\"tables\":[9,1]}"), PSD_DENIED);
+    cr_assert_eq(ask("routes", 'x', "{\"tables\":[9]}"), PSD_OK);
+    cr_assert_eq(ask("job_stop", 'x', "{\"job\":\"x1\"}"), PSD_OK);
+    cr_assert_eq(ask("job_stop", 'x', "{\"job\":\"lr\"}"), PSD_DENIED);
+}
+
+Test(control_may, a_job_is_checked_by_name_and_by_number)
+{
+    ps_join_t join = {.job = "lr", .n_workers = 1};
+
+    do_planned(ps_registry_plan_join(registry, &join, 1, &command, err));
+    cr_assert_eq(ask("heartbeat", 'j', "{\"job_id\":1}"), PSD_OK);
+    cr_assert_eq(ask("heartbeat", 'x', "{\"job_id\":1}"), PSD_DENIED);
+    cr_assert_eq(ask("heartbeat", 'x', "{\"job_id\":1,\"job\":\"x1\"}"), PSD_DENIED);
+    cr_assert_eq(ask("heartbeat", 'j', "{\"job_id\":1,\"job\":\"x1\"}"), PSD_DENIED);
+    cr_assert_eq(ask("heartbeat", 'x', "{\"job\":1}"), PSD_DENIED);
+}
+
+Test(control_may, a_stranger_hears_how_to_be_let_in)
+{
+    ps_control_request_t request = {.op = op_of("hello"), .caller = {.address = "192.0.2.1"}};
+
+    cr_assert_eq(ask("hello", '0', "{}"), PSD_DENIED);
+    cr_assert_str_eq(psd_error_text(err), "uid 48 is no principal; an admin lets it in: pscli auth "
+                                          "allow NAME --role ROLE --uid 48");
+    cr_assert_eq(ask("hello", 'd', "{}"), PSD_DENIED);
+    cr_assert_str_eq(psd_error_text(err), "pd (uid 100) is denied; an admin can allow it");
+    psd_error_clear(err);
+    cr_assert_eq(ps_control_may(control, &request, err), PSD_DENIED);
+    cr_assert_str_eq(psd_error_text(err), "192.0.2.1 is no principal");
+    control->is.rights = NULL; /* level plain */
+    cr_assert_eq(ps_control_may(control, &request, NULL), PSD_OK);
+}
+
+Test(control_may, a_session_is_of_who_said_hello)
+{
+    ps_control_request_t request = {.caller = {.has_uid = true, .uid = 'j'}};
+
+    cr_assert_eq(ps_control_own_session(control, &request, 5, err), PSD_OK);
+    cr_assert_eq(ps_control_own_session(control, &request, 5, err), PSD_OK);
+    request.caller.uid = 'A';
+    cr_assert_eq(ps_control_own_session(control, &request, 5, err), PSD_DENIED);
+    cr_assert_str_eq(psd_error_text(err), "session 5 is that of somebody else");
+}
