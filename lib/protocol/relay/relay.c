@@ -109,6 +109,7 @@ static psd_status_t find_group(ps_relay_t *self, place_t *place, const ps_relay_
             return psd_error_set(err, PSD_NOMEM, "no memory for deltas that are passed on");
         }
         group->urgent_ms = UINT64_MAX;
+        group->place = place;
         group->next = place->groups;
         place->groups = group;
         self->n_groups++;

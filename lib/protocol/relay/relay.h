@@ -16,9 +16,11 @@
  *          the relay that the plan names, or to the nodes.
  *          It sends when everything that the plan leads through it is there; else when it has
  *          waited as long as the transfer itself is predicted to take, so that waiting at most
- *          doubles a clock; hold_ms after an urgent lot came; when memory is short; when it
- *          leaves. What comes later follows by itself. What cannot be added (relay_sum.h) goes
- *          to the nodes, each lot alone.
+ *          doubles a clock (hold_ms where nobody has measured that); hold_ms after an urgent lot
+ *          came; when memory is short; when it leaves. What comes later follows by itself. What
+ *          cannot be added (relay_sum.h) goes to the nodes, each lot alone.
+ *          Who was waited for in vain is not waited for at that partition in the clocks that
+ *          follow, until it has come in one to nine of them.
  * Duty     None that anybody relies on. Each origin keeps its delta until the server's own
  *          acknowledgement (lent.h), and the server's windows take each seq once. So a relay may
  *          give anything back, or die.

@@ -131,7 +131,52 @@ void ps_relay_count_marks(const ps_relay_tree_t *tree, const group_t *group,
     }
 }
 
-/* The first worker below that is not in; PS_RELAY_NOBODY: all are. */
+/* Debts are of the newest plan: deltas of clocks before it change none. */
+static bool has_debts(const ps_relay_t *self, const group_t *group)
+{
+    return !group->key.is_timed && ps_relay_tree_of_clock(self, &group->key) == &self->tree;
+}
+
+static bool is_in_debt(const ps_relay_t *self, const group_t *group, uint32_t number)
+{
+    const place_t *place = group->place;
+
+    return has_debts(self, group) && place->debts_plan == self->tree.version &&
+           place->debts[number] >= PS_RELAY_DEBT;
+}
+
+void ps_relay_note_debts(ps_relay_t *self, uint64_t now_ms, group_t *group,
+                         const uint32_t marks[PS_OVERLAY_WORKERS_MAX])
+{
+    const ps_relay_tree_t *tree = &self->tree;
+    place_t *place = group->place;
+    uint32_t colour = 0;
+    bool in_vain = !group->has_waited && now_ms >= ps_relay_group_due(self, group);
+
+    if (!has_debts(self, group)) {
+        return;
+    }
+    colour = group->key.colour % tree->n_colours;
+    if (place->debts_plan != tree->version) {
+        memset(place->debts, 0, sizeof place->debts);
+        place->debts_plan = tree->version;
+    }
+    for (uint32_t i = 0; i < tree->n_workers; i++) {
+        uint8_t *debt = &place->debts[i];
+
+        if (!ps_relay_tree_is_below(tree, colour, i)) {
+            continue;
+        }
+        if (marks[i] >= ps_relay_tree_members(tree, i)) {
+            *debt = (uint8_t)(*debt - (*debt > 0 ? 1 : 0));
+        } else if (in_vain && !ps_relay_has_bit(group->passed, ps_relay_tree_position(tree, i))) {
+            *debt = *debt < PS_RELAY_DEBT ? (uint8_t)(*debt + PS_RELAY_DEBT) : PS_RELAY_DEBT_MOST;
+        }
+    }
+    group->has_waited = group->has_waited || in_vain;
+}
+
+/* The first worker below that is waited for and not in; PS_RELAY_NOBODY: there is none. */
 uint32_t ps_relay_missing(const ps_relay_t *self, const group_t *group)
 {
     const ps_relay_tree_t *tree = ps_relay_tree_of_clock(self, &group->key);
@@ -143,21 +188,23 @@ uint32_t ps_relay_missing(const ps_relay_t *self, const group_t *group)
         uint32_t position = ps_relay_tree_position(tree, i);
 
         if (ps_relay_tree_is_below(tree, colour, i) && marks[i] < ps_relay_tree_members(tree, i) &&
-            !ps_relay_has_bit(group->passed, position) && !ps_relay_has_bit(self->gone, position)) {
+            !ps_relay_has_bit(group->passed, position) && !ps_relay_has_bit(self->gone, position) &&
+            !is_in_debt(self, group, i)) {
             return position;
         }
     }
     return PS_RELAY_NOBODY;
 }
 
-/* How long deltas wait for others: as long as they are predicted to travel. */
+/* How long deltas wait for others: as long as they are predicted to travel; hold_ms where nobody
+ * has measured that. */
 static uint64_t wait_ms(const ps_relay_t *self, const group_t *group)
 {
     const ps_relay_tree_t *tree = ps_relay_tree_of_clock(self, &group->key);
     uint64_t rate = tree->rates[group->key.colour % tree->n_colours];
     uint64_t hold = self->settings.hold_ms;
     uint64_t most = self->settings.patience_ms;
-    uint64_t wait = most / 4;
+    uint64_t wait = 0;
 
     if (group->key.is_timed) {
         return hold;

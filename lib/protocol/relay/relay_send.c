@@ -7,12 +7,13 @@
 
 /* ---- sending ---- */
 
-static void note_passing(const ps_relay_t *self, group_t *group)
+static void note_passing(ps_relay_t *self, uint64_t now_ms, group_t *group)
 {
     const ps_relay_tree_t *tree = ps_relay_tree_of_clock(self, &group->key);
     uint32_t marks[PS_OVERLAY_WORKERS_MAX];
 
     ps_relay_count_marks(tree, group, marks);
+    ps_relay_note_debts(self, now_ms, group, marks);
     for (const lot_t *lot = group->held.first; lot != NULL; lot = lot->next) {
         for (uint16_t i = 0; i < lot->goods.n_from; i++) {
             uint32_t position = lot->goods.from[i].worker;
@@ -174,7 +175,7 @@ void ps_relay_flush(ps_relay_t *self, uint64_t now_ms, group_t *group)
         return;
     }
     memcpy(went, group->went, sizeof went);
-    note_passing(self, group);
+    note_passing(self, now_ms, group);
     if (!desk_open(&desk, group)) {
         ps_relay_end_lots(self, &group->held, PS_RELAY_RETURNED, "no memory");
         clear_held(group);

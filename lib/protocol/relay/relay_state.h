@@ -61,6 +61,7 @@ struct bundle {
 /* One clock at one partition. */
 struct group {
     group_t *next; /* of the place's */
+    place_t *place;
     ps_relay_key_t key;
     lots_t held;
     size_t n_from;
@@ -68,6 +69,7 @@ struct group {
     uint64_t bytes;
     uint64_t first_ms;
     uint64_t urgent_ms;              /* UINT64_MAX: nothing is */
+    bool has_waited;                 /* and those that were missing then are noted */
     uint64_t went[PS_RELAY_WORDS];   /* positions of which something has gone on */
     uint64_t passed[PS_RELAY_WORDS]; /* … and all of it */
 };
@@ -78,11 +80,18 @@ typedef struct client {
     size_t n_lots;
 } client_t;
 
+#define PS_RELAY_DEBT 8       /* who owes that much is not waited for … */
+#define PS_RELAY_DEBT_MOST 16 /* … and owes no more than this */
+
 /* One partition. */
 struct place {
     ps_map_t clients; /* session -> client_t, owned */
     group_t *groups;  /* owned */
     lot_t *lots;      /* owned */
+    /* What workers owe, by number in plan `debts_plan`: PS_RELAY_DEBT for each clock in which they
+     * were waited for in vain, less 1 for each one in which they came. */
+    uint64_t debts_plan;
+    uint8_t debts[PS_OVERLAY_WORKERS_MAX];
 };
 
 struct ps_relay {
@@ -139,7 +148,10 @@ const ps_relay_tree_t *ps_relay_tree_of_clock(const ps_relay_t *self, const ps_r
 /* Of each worker of the plan, by number: the clients that have marked, of those that are held. */
 void ps_relay_count_marks(const ps_relay_tree_t *tree, const group_t *group,
                           uint32_t marks[PS_OVERLAY_WORKERS_MAX]);
-/* The first worker below that is not in; PS_RELAY_NOBODY: all are. */
+/* Part of what a group waited for is about to go: who came, and who was waited for in vain. */
+void ps_relay_note_debts(ps_relay_t *self, uint64_t now_ms, group_t *group,
+                         const uint32_t marks[PS_OVERLAY_WORKERS_MAX]);
+/* The first worker below that is waited for and not in; PS_RELAY_NOBODY: there is none. */
 uint32_t ps_relay_missing(const ps_relay_t *self, const group_t *group);
 /* When a group that holds something waits no longer. */
 uint64_t ps_relay_group_due(const ps_relay_t *self, const group_t *group);

@@ -345,6 +345,55 @@ Test(relay, a_straggler_is_waited_for_as_long_as_the_transfer_takes)
     cr_assert_not(next(), "nobody else is waited for");
 }
 
+/* One clock, in which 3 is there or not; true: it was sent at once. */
+static bool clock_goes_at_once(uint64_t clock, bool with_3)
+{
+    ps_relay_key_t key = KIT_KEY;
+    uint64_t now_ms = clock * 1000;
+    size_t n_sent = 0;
+    size_t n_late = 0;
+
+    key.clock = clock;
+    for (uint32_t i = 0; i < (with_3 ? 4 : 3); i++) {
+        ps_relay_giver_t giver = {.worker = i, .request = ++n_requests, .plan = 1};
+        PSD_AUTO(kit_lot_done) kit_lot_t lot;
+
+        kit_lot(&lot, i, clock, true, 1);
+        cr_assert_eq(give_as(now_ms, giver, &key, &lot), PSD_OK);
+    }
+    while (next()) {
+        if (deed.kind == PS_RELAY_SEND) {
+            n_sent += deed.lot->n_from;
+            ps_relay_heard(relay, now_ms, NODES, deed.number, PS_RELAY_DONE);
+        }
+    }
+    ps_relay_tick(relay, now_ms + 25);
+    while (next()) {
+        if (deed.kind == PS_RELAY_SEND) {
+            n_late += deed.lot->n_from;
+            ps_relay_heard(relay, now_ms, NODES, deed.number, PS_RELAY_DONE);
+        }
+    }
+    cr_assert_eq(n_sent + n_late, with_3 ? 4 : 3);
+    return n_late == 0;
+}
+
+/* A worker that sends elsewhere costs one wait, not one each clock. */
+Test(relay, who_was_waited_for_in_vain_is_not_waited_for_again)
+{
+    uint64_t clock = 6;
+
+    cr_assert(clock_goes_at_once(clock++, true));
+    cr_assert_not(clock_goes_at_once(clock++, false), "hold_ms");
+    cr_assert(clock_goes_at_once(clock++, false));
+    cr_assert(clock_goes_at_once(clock++, false));
+    cr_assert(clock_goes_at_once(clock++, true), "it is taken when it comes");
+    cr_assert_not(clock_goes_at_once(clock++, false), "it came, and is waited for again");
+    for (int i = 0; i < 8; i++) {
+        cr_assert(clock_goes_at_once(clock++, false));
+    }
+}
+
 Test(relay, more_bytes_wait_longer)
 {
     static const uint64_t slow[] = {1000};
@@ -357,7 +406,7 @@ Test(relay, more_bytes_wait_longer)
     plan.version = 3;
     plan.rates = NULL;
     cr_assert_eq(ps_relay_take_plan(relay, &plan, NULL), PSD_OK);
-    cr_assert_eq(ps_relay_due(relay), 250, "a quarter of patience, when no rate is known");
+    cr_assert_eq(ps_relay_due(relay), 25, "hold_ms, when no rate is known");
 }
 
 Test(relay, what_is_urgent_waits_for_hold_ms)
