@@ -215,6 +215,7 @@ static bool a_silent_worker_is_lost_and_named(daemon_t *d)
 static bool who_says_where_its_relay_is_hears_the_plan(daemon_t *d)
 {
     control_t a = {.fd = -1};
+    control_t b = {.fd = -1};
 
     CHECK(control_open(&a, d, 95));
     for (int i = 0; i < 2; i++) {
@@ -228,22 +229,36 @@ static bool who_says_where_its_relay_is_hears_the_plan(daemon_t *d)
     CHECK(strstr(a.reply, "overlay") == NULL);
     CHECK(control_ask(&a, "job_inspect", ",\"job\":\"o\"", "\"OK\""));
     CHECK(strstr(a.reply, "overlay") == NULL);
-    CHECK(control_ask(&a, "heartbeat",
-                      ",\"job\":\"o\",\"worker\":0,\"clock\":4,\"relay\":\"tcp://127.0.0.1:1\"",
-                      "\"parents\":[0]"));
+    CHECK(control_ask(
+        &a, "heartbeat",
+        ",\"job\":\"o\",\"worker\":0,\"clock\":4,\"joins\":1,\"relay\":\"tcp://127.0.0.1:1\"",
+        "\"parents\":[0]"));
     CHECK(strstr(a.reply, "\"key\"") != NULL && strstr(a.reply, "\"clock\":5") != NULL);
     CHECK(control_ask(&a, "heartbeat",
-                      ",\"job\":\"o\",\"worker\":1,\"clock\":4,\"plan\":0,"
+                      ",\"job\":\"o\",\"worker\":1,\"clock\":4,\"joins\":1,\"plan\":0,"
                       "\"relay\":\"tcp://127.0.0.1:2\"",
                       "\"parents\":[0,1,2,0]"));
     CHECK(control_ask(&a, "heartbeat",
-                      ",\"job\":\"o\",\"worker\":1,\"clock\":4,"
+                      ",\"job\":\"o\",\"worker\":1,\"clock\":4,\"joins\":1,"
                       "\"plan\":9000000000000000000,\"relay\":\"tcp://127.0.0.1:2\"",
                       "\"OK\""));
     CHECK(strstr(a.reply, "parents") == NULL);
     CHECK(control_ask(&a, "heartbeat",
-                      ",\"job\":\"o\",\"worker\":1,\"clock\":4,\"relay\":\"ipc://x\"",
+                      ",\"job\":\"o\",\"worker\":1,\"clock\":4,\"joins\":1,\"relay\":\"ipc://x\"",
                       "\"status\":\"INVALID\""));
+    CHECK(control_ask(&a, "heartbeat",
+                      ",\"job\":\"o\",\"worker\":1,\"relay\":\"tcp://127.0.0.1:2\"", "joins"));
+    CHECK(strstr(a.reply, "\"status\":\"OK\"") == NULL && strstr(a.reply, "parents") == NULL);
+    CHECK(control_ask(&a, "heartbeat",
+                      ",\"job\":\"o\",\"worker\":1,\"joins\":1,\"relay\":\"tcp://10.1.2.3:2\"",
+                      "\"relay_refused\":"));
+    CHECK(strstr(a.reply, "allow_plaintext") != NULL && strstr(a.reply, "parents") == NULL);
+    CHECK(control_open(&b, d, 96));
+    CHECK(control_ask(&b, "heartbeat",
+                      ",\"job\":\"o\",\"worker\":1,\"joins\":1,\"relay\":\"tcp://127.0.0.1:3\"",
+                      "\"status\":\"DENIED\""));
+    CHECK(strstr(b.reply, "\"key\"") == NULL);
+    control_close(&b);
     CHECK(
         control_ask(&a, "job_inspect", ",\"job\":\"o\"", "\"sends_to\":[\"worker 0\",\"nodes\"]"));
     CHECK(strstr(a.reply, "\"key\"") == NULL);

@@ -165,6 +165,20 @@ static psd_status_t find_joined(const ps_control_t *self, uint32_t job, uint32_t
     return PSD_OK;
 }
 
+/* Its first client: the one that may say where the worker's relay is. */
+static void note_session(ps_control_t *self, const ps_control_request_t *request,
+                         const ps_worker_t *worker)
+{
+    ps_watch_t *watch =
+        member_of(request) == 0 ? ps_watches_get(&self->watches, request->job) : NULL;
+    ps_watched_t *watched =
+        watch == NULL ? NULL : ps_watch_worker(watch, worker->worker, worker->joins);
+
+    if (watched != NULL) { /* without memory the first heartbeat decides */
+        watched->session = request->waits.session;
+    }
+}
+
 static psd_status_t fill_join(ps_control_t *self, const ps_control_request_t *request,
                               uint32_t rank, psd_error_t *err)
 {
@@ -184,6 +198,7 @@ static psd_status_t fill_join(ps_control_t *self, const ps_control_request_t *re
         !ps_doc_set_i64(reply, "max_delay", known->max_delay)) {
         return ps_control_no_memory(err);
     }
+    note_session(self, request, worker);
     return ps_control_add_job_tables(self, known, request, err);
 }
 

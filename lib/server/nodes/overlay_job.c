@@ -8,7 +8,8 @@
 #include "base/alloc.h"
 #include "protocol/overlay/overlay_fixed.h"
 
-#define COLOURS_MAX 4u /* so many trees at most: each has a last worker of its own */
+#define AHEAD_MS 3600000 /* another registry member's wall clock, at most */
+#define COLOURS_MAX 4u   /* so many trees at most: each has a last worker of its own */
 
 void ps_overlay_job_done(ps_overlay_job_t *self)
 {
@@ -18,35 +19,34 @@ void ps_overlay_job_done(ps_overlay_job_t *self)
 
 /* ---- members ---- */
 
+/* Only the client that joined lends. What the others of its worker push is added to that, before
+ * anything else is: so the shard has to do it, and nobody is to wait for it here. */
+static bool lends(const ps_worker_t *worker)
+{
+    return worker->state == PS_WORKER_RUNNING && worker->n_members == 1;
+}
+
 /* The worker that said it is there, in the same life. */
 static const ps_worker_t *worker_of(const ps_job_t *job, const ps_relay_member_t *member)
 {
     const ps_worker_t *worker = ps_job_worker(job, member->worker);
 
-    return worker != NULL && worker->state == PS_WORKER_RUNNING && worker->joins == member->joins
-               ? worker
-               : NULL;
+    return worker != NULL && lends(worker) && worker->joins == member->joins ? worker : NULL;
 }
 
-/* Forgets who is gone, and counts clients. True when anything is not as it was. */
+/* Forgets who is gone, or has got another client. True when anything is not as it was. */
 static bool tidy(ps_relay_facts_t *facts, const ps_job_t *job)
 {
-    bool changed = false;
+    size_t before = facts->n_members;
     size_t n = 0;
 
-    for (size_t i = 0; i < facts->n_members; i++) {
-        const ps_worker_t *worker = worker_of(job, &facts->members[i]);
-
-        if (worker == NULL) {
-            changed = true;
-            continue;
+    for (size_t i = 0; i < before; i++) {
+        if (worker_of(job, &facts->members[i]) != NULL) {
+            facts->members[n++] = facts->members[i];
         }
-        changed = changed || facts->members[i].members != worker->n_members;
-        facts->members[n] = facts->members[i];
-        facts->members[n++].members = worker->n_members;
     }
     facts->n_members = n;
-    return changed;
+    return n < before;
 }
 
 /* Enters one who is not there yet, or listens elsewhere. */
@@ -56,7 +56,7 @@ static psd_status_t enter(ps_overlay_job_t *self, const ps_worker_t *worker, con
     ps_relay_facts_t *facts = &self->facts;
     size_t i = ps_relay_facts_find(facts, worker->worker);
 
-    if (i == SIZE_MAX && facts->n_members >= PS_OVERLAY_WORKERS_MAX) {
+    if (!lends(worker) || (i == SIZE_MAX && facts->n_members >= PS_OVERLAY_WORKERS_MAX)) {
         return PSD_OK;
     }
     if (i == SIZE_MAX) {
@@ -84,7 +84,7 @@ static psd_status_t make_plan(ps_relay_facts_t *facts, psd_error_t *err)
 {
     uint32_t positions[PS_OVERLAY_WORKERS_MAX];
     uint32_t n = (uint32_t)facts->n_members;
-    uint32_t n_colours = n < COLOURS_MAX ? n : COLOURS_MAX;
+    uint32_t n_colours = n < 1 ? 1 : n < COLOURS_MAX ? n : COLOURS_MAX;
     uint32_t *parents = ps_alloc((size_t)n * n_colours, sizeof *parents);
 
     if (parents == NULL) {
@@ -104,7 +104,8 @@ static psd_status_t make_plan(ps_relay_facts_t *facts, psd_error_t *err)
 
 psd_status_t ps_overlay_job_beat(ps_overlay_job_t *self, const ps_job_t *job,
                                  const ps_worker_t *worker, const char *relay, uint64_t clock,
-                                 uint64_t unix_ms, const ps_id_t *key, psd_error_t *err)
+                                 uint64_t known, uint64_t unix_ms, const ps_id_t *key,
+                                 psd_error_t *err)
 {
     ps_relay_facts_t *facts = &self->facts;
     bool changed = false;
@@ -117,7 +118,8 @@ psd_status_t ps_overlay_job_beat(ps_overlay_job_t *self, const ps_job_t *job,
     if (worker->state != PS_WORKER_RUNNING) {
         return PSD_OK;
     }
-    changed = tidy(facts, job);
+    known = known > unix_ms + AHEAD_MS ? 0 : known;
+    changed = tidy(facts, job) || known > facts->version;
     rc = enter(self, worker, relay, &changed, err);
     if (rc == PSD_OK && changed) {
         rc = make_plan(facts, err);
@@ -128,6 +130,7 @@ psd_status_t ps_overlay_job_beat(ps_overlay_job_t *self, const ps_job_t *job,
     }
     if (changed) {
         facts->key = facts->version == 0 ? *key : facts->key;
+        facts->version = facts->version > known ? facts->version : known;
         facts->version = facts->version < unix_ms ? unix_ms : facts->version + 1;
         facts->clock = clock + 1;
     }

@@ -2,8 +2,9 @@
 /*
  * ps_overlay_job - which workers of a job pass deltas on, and the plan that they go by
  *
- * What     Workers say with their heartbeats where their relays listen. Whenever one comes, goes
- *          or gets another client, there is a new plan, with a greater version. None of it is
+ * What     Workers say with their heartbeats where their relays listen. Whenever one comes or
+ *          goes, there is a new plan, with a greater version. A worker with further clients is in
+ *          none: only its first client lends. None of it is
  *          stored: another registry member makes a plan of its own, from the next heartbeats,
  *          and its version is greater, because it begins with the wall clock.
  * Owner    The job's watch; zeroed at first. Threads: confined to one.
@@ -25,6 +26,8 @@ void ps_overlay_job_done(ps_overlay_job_t *self);
  *
  * relay    in  where it listens
  * clock    in  that it has finished
+ * known    in  the newest version that the worker has; one from before this registry member began,
+ *              by a clock that is ahead, makes the next one greater. Beyond an hour it is none.
  * unix_ms  in  the wall clock
  * key      in  random, for the job's first plan
  *
@@ -32,7 +35,7 @@ void ps_overlay_job_done(ps_overlay_job_t *self);
  */
 PSD_MUST_CHECK psd_status_t ps_overlay_job_beat(ps_overlay_job_t *self, const ps_job_t *job,
                                                 const ps_worker_t *worker, const char *relay,
-                                                uint64_t clock, uint64_t unix_ms,
+                                                uint64_t clock, uint64_t known, uint64_t unix_ms,
                                                 const ps_id_t *key, psd_error_t *err);
 /* "overlay" for people: the plan without its key. false: no memory. */
 PSD_MUST_CHECK bool ps_overlay_job_view(const ps_overlay_job_t *self, ps_doc_t *doc);

@@ -1,6 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans of overlays, on their way with heartbeats. */
+#include "server/config/endpoint.h"
 #include "server/state/control_inner.h"
+
+/* Who may know the job's key: the client that joined as this worker, in this life. A registry that
+ * has begun since does not know its session, and believes the first one that says the life. */
+static psd_status_t check_worker(ps_watch_t *watch, const ps_control_request_t *request,
+                                 const ps_worker_t *worker, psd_error_t *err)
+{
+    ps_watched_t *watched = ps_watch_worker(watch, worker->worker, worker->joins);
+    uint64_t joins = 0;
+    psd_status_t rc = ps_doc_get_u64(request->doc, "joins", 1, UINT32_MAX, &joins, err);
+
+    if (rc == PSD_OK && watched == NULL) {
+        rc = ps_control_no_memory(err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (watched->session == 0) {
+        watched->session = request->waits.session;
+    }
+    return watched->session == request->waits.session
+               ? PSD_OK
+               : psd_error_set(err, PSD_DENIED,
+                               "worker %u joined with another session: only that one may say where "
+                               "its relay is",
+                               worker->worker);
+}
+
+/* Deltas are not encrypted on their way to a relay. The worker goes on without one: what else its
+ * heartbeat is for must not fail by this. */
+static bool is_allowed(const ps_control_t *self, const char *relay)
+{
+    return ps_endpoint_is_local(relay) || self->is.config->security.allow_plaintext;
+}
 
 /* Random, once for each job. */
 static psd_status_t key_of(const ps_watch_t *watch, ps_id_t *ret_key, psd_error_t *err)
@@ -28,11 +62,21 @@ psd_status_t ps_control_overlay_beat(ps_control_t *self, const ps_control_reques
         rc = ps_control_no_memory(err);
     }
     if (rc == PSD_OK) {
+        rc = check_worker(watch, request, worker, err);
+    }
+    if (rc == PSD_OK && !is_allowed(self, relay)) {
+        return ps_doc_set_text(request->reply, "relay_refused",
+                               "other machines can reach it, and deltas are not encrypted; "
+                               "allowed: loopback, or set security.allow_plaintext: true")
+                   ? PSD_OK
+                   : ps_control_no_memory(err);
+    }
+    if (rc == PSD_OK) {
         rc = key_of(watch, &key, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_overlay_job_beat(&watch->overlay, job, worker, relay, clock, ps_unix_ms(), &key,
-                                 err);
+        rc = ps_overlay_job_beat(&watch->overlay, job, worker, relay, clock, known, ps_unix_ms(),
+                                 &key, err);
     }
     if (rc != PSD_OK || watch->overlay.facts.version <= known) {
         return rc;

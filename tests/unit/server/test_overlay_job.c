@@ -33,7 +33,7 @@ static psd_status_t beat(uint32_t worker, uint64_t clock, uint64_t unix_ms)
 {
     static const char *const relays[4] = {"tcp://h0:1", "tcp://h1:1", "tcp://h2:1", "tcp://h3:1"};
 
-    return ps_overlay_job_beat(&overlay, &job, &workers[worker], relays[worker], clock, unix_ms,
+    return ps_overlay_job_beat(&overlay, &job, &workers[worker], relays[worker], clock, 0, unix_ms,
                                &key, NULL);
 }
 
@@ -63,7 +63,7 @@ Test(overlay_job, each_one_that_comes_makes_a_plan)
     cr_assert_arr_eq(facts->parents, first, sizeof first);
 }
 
-Test(overlay_job, who_goes_or_gets_a_client_changes_it)
+Test(overlay_job, who_goes_or_gets_a_client_is_in_no_plan)
 {
     const ps_relay_facts_t *facts = &overlay.facts;
 
@@ -73,24 +73,51 @@ Test(overlay_job, who_goes_or_gets_a_client_changes_it)
     workers[1].n_members = 2;
     cr_assert_eq(beat(0, 0, 1), PSD_OK);
     cr_assert_eq(facts->version, 5);
-    cr_assert_eq(facts->members[1].members, 2);
+    cr_assert_eq(facts->n_members, 3);
+    cr_assert_eq(facts->members[1].worker, 2);
+    cr_assert_eq(facts->members[1].members, 1);
+    cr_assert_eq(beat(1, 0, 1), PSD_OK);
+    cr_assert_eq(facts->n_members, 3, "its other client lends nothing");
+    cr_assert_eq(facts->version, 5);
     workers[2].state = PS_WORKER_LOST;
     cr_assert_eq(beat(0, 0, 1), PSD_OK);
     cr_assert_eq(facts->version, 6);
-    cr_assert_eq(facts->n_members, 3);
+    cr_assert_eq(facts->n_members, 2);
     workers[3].joins = 2; /* another life, which has not said where it listens */
     cr_assert_eq(beat(0, 0, 1), PSD_OK);
-    cr_assert_eq(facts->n_members, 2);
+    cr_assert_eq(facts->n_members, 1);
     cr_assert_eq(beat(2, 0, 1), PSD_OK);
-    cr_assert_eq(facts->n_members, 2, "it is lost");
+    cr_assert_eq(facts->n_members, 1, "it is lost");
+    workers[0].n_members = 2;
+    cr_assert_eq(beat(0, 0, 1), PSD_OK);
+    cr_assert_eq(facts->n_members, 0);
+    cr_assert_eq(facts->n_colours, 1, "a plan of nobody can be read");
+}
+
+static uint64_t version_for(uint64_t known)
+{
+    cr_assert_eq(
+        ps_overlay_job_beat(&overlay, &job, &workers[0], "tcp://h0:1", 3, known, 1000, &key, NULL),
+        PSD_OK);
+    return overlay.facts.version;
+}
+
+/* The registry member before this one had a wall clock that is ahead. */
+Test(overlay_job, a_plan_is_newer_than_those_that_workers_have)
+{
+    cr_assert_eq(version_for(0), 1000);
+    cr_assert_eq(version_for(1000), 1000, "it has this one");
+    cr_assert_eq(version_for(5000), 5001);
+    cr_assert_eq(version_for(UINT64_MAX), 5001, "no clock is that far ahead");
 }
 
 Test(overlay_job, an_address_that_is_none_is_refused)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
 
-    cr_assert_eq(ps_overlay_job_beat(&overlay, &job, &workers[0], "ipc:///tmp/x", 0, 1, &key, err),
-                 PSD_INVALID);
+    cr_assert_eq(
+        ps_overlay_job_beat(&overlay, &job, &workers[0], "ipc:///tmp/x", 0, 0, 1, &key, err),
+        PSD_INVALID);
     cr_assert_str_eq(psd_error_text(err), "a relay at \"ipc:///tmp/x\"; allowed: tcp://HOST:PORT");
     cr_assert_eq(overlay.facts.version, 0);
 }
