@@ -26,6 +26,7 @@ struct ps_desk {
     ps_relay_facts_t facts; /* owned */
     ps_desk_news_t *news;   /* owned */
     size_t n_news;
+    size_t n_heard; /* of these: the client has them */
     size_t news_capacity;
 };
 
@@ -236,9 +237,13 @@ void ps_desk_set_plan(ps_desk_t *self, uint64_t version)
 
 void ps_desk_tell(ps_desk_t *self, uint64_t request, ps_relay_news_t news)
 {
+    bool fits = false;
+
     lock(self);
+    fits = news == PS_RELAY_DONE || news == PS_RELAY_RETURNED ||
+           self->n_news - self->n_heard < PS_DESK_SIGNS_MAX;
     /* Without memory it is not told: the client asks the shard in its time. */
-    if (ps_grow(&self->news, &self->news_capacity, self->n_news + 1, sizeof *self->news)) {
+    if (fits && ps_grow(&self->news, &self->news_capacity, self->n_news + 1, sizeof *self->news)) {
         self->news[self->n_news++] = (ps_desk_news_t){.request = request, .news = news};
     }
     unlock(self);
@@ -251,11 +256,13 @@ size_t ps_desk_hear(ps_desk_t *self, ps_desk_news_t *ret_news, size_t most)
 
     quiet(self->client_fd);
     lock(self);
-    n = self->n_news < most ? self->n_news : most;
+    n = self->n_news - self->n_heard < most ? self->n_news - self->n_heard : most;
     if (n > 0) {
-        memcpy(ret_news, self->news, n * sizeof *ret_news);
-        self->n_news -= n;
-        memmove(self->news, self->news + n, self->n_news * sizeof *self->news);
+        memcpy(ret_news, self->news + self->n_heard, n * sizeof *ret_news);
+        self->n_heard += n;
+    }
+    if (self->n_heard == self->n_news) {
+        self->n_news = self->n_heard = 0;
     }
     unlock(self);
     return n;

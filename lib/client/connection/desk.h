@@ -17,6 +17,9 @@
 #include "protocol/relay/relay.h"
 #include "protocol/relay/relay_doc.h"
 
+/* News that a client has not heard yet; signs of life beyond that are dropped, ends are not. */
+#define PS_DESK_SIGNS_MAX 4096
+
 typedef struct ps_desk ps_desk_t;
 
 /* One push or mark. */

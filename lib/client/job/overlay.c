@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/env.h"
 #include "client/job/job.h"
 #include "transport/environment/environment.h"
 
@@ -14,9 +15,10 @@ static psd_status_t read(const char *name, const char *fallback, ps_environment_
 {
     psd_status_t rc = ps_environment_read(name, ret_said, err);
 
-    if (rc == PSD_OK && ret_said->text == NULL) {
-        ret_said->text = fallback;
+    if (rc == PSD_OK && ret_said->text != NULL) {
+        return ps_env_check(ps_env_setting(name), ret_said->text, ret_said->origin, err);
     }
+    ret_said->text = fallback;
     return rc;
 }
 
@@ -29,20 +31,35 @@ static psd_status_t not_yet(const ps_environment_t *said, const char *name, psd_
 }
 
 /* What is not there yet is not taken in silence. */
-static psd_status_t check_others(psd_error_t *err)
+static psd_status_t check_off(const char *const *names, size_t n, psd_error_t *err)
 {
-    static const char *const SETTINGS[] = {"PSD_OVERLAY_BETWEEN", "PSD_OVERLAY_WITHIN"};
     psd_status_t rc = PSD_OK;
 
-    for (size_t i = 0; rc == PSD_OK && i < sizeof SETTINGS / sizeof *SETTINGS; i++) {
+    for (size_t i = 0; rc == PSD_OK && i < n; i++) {
         ps_environment_t said;
 
-        rc = read(SETTINGS[i], "off", &said, err);
+        rc = read(names[i], "off", &said, err);
         if (rc == PSD_OK && strcmp(said.text, "off") != 0) {
-            rc = not_yet(&said, SETTINGS[i], err);
+            rc = not_yet(&said, names[i], err);
         }
     }
     return rc;
+}
+
+static psd_status_t check_others(psd_error_t *err)
+{
+    static const char *const NAMES[] = {"PSD_OVERLAY_BETWEEN", "PSD_OVERLAY_WITHIN"};
+
+    return check_off(NAMES, sizeof NAMES / sizeof *NAMES, err);
+}
+
+/* The same of what says nothing while the overlay is off. */
+static psd_status_t check_details(psd_error_t *err)
+{
+    static const char *const NAMES[] = {"PSD_OVERLAY_DOWN", "PSD_OVERLAY_FILE",
+                                        "PSD_OVERLAY_GREED"};
+
+    return check_off(NAMES, sizeof NAMES / sizeof *NAMES, err);
 }
 
 /* Deltas go from worker to worker. */
@@ -65,7 +82,10 @@ static psd_status_t is_wanted(const ps_wish_t *wish, bool *ret_wanted, psd_error
                              "%s makes PSD_OVERLAY \"tree\", which needs max_delay 0; it is %d",
                              said.origin, wish->max_delay);
     }
-    rc = read("PSD_OVERLAY_LINKS", "complete", &links, err);
+    rc = check_details(err);
+    if (rc == PSD_OK) {
+        rc = read("PSD_OVERLAY_LINKS", "complete", &links, err);
+    }
     if (rc == PSD_OK && strcmp(links.text, "listed") == 0) {
         return not_yet(&links, "PSD_OVERLAY_LINKS", err);
     }

@@ -176,9 +176,34 @@ static void hear(ps_relay_thread_t *self, uint64_t conn, const ps_message_t *mes
     }
 }
 
+void ps_callers_plan(ps_relay_thread_t *self)
+{
+    for (size_t i = self->n_callers; i > 0; i--) {
+        ps_relay_caller_t *caller = &self->callers[i - 1];
+        size_t place = ps_relay_facts_find(&self->facts, caller->asked.worker);
+
+        if (place == SIZE_MAX || self->facts.members[place].joins != caller->asked.joins) {
+            forget(self, caller);
+        }
+    }
+}
+
+/* The port notes connections that close, until it is asked. */
+static void drain(ps_relay_thread_t *self)
+{
+    uint64_t conn = 0;
+    int n = 0;
+
+    while (n < PS_RELAY_TURN_MAX && ps_socket_next_gone(self->port, &conn)) {
+        n++;
+    }
+}
+
 void ps_callers_receive(ps_relay_thread_t *self)
 {
-    for (bool got = true; got;) {
+    bool got = true;
+
+    for (int n = 0; got && n < PS_RELAY_TURN_MAX; n++) {
         PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
         ps_message_t message;
         ps_room_t room = {NULL, 0};
@@ -200,4 +225,5 @@ void ps_callers_receive(ps_relay_thread_t *self)
             got = rc == PSD_NO_SESSION;
         }
     }
+    drain(self);
 }

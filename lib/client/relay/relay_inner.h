@@ -16,6 +16,7 @@
 
 #define PS_RELAY_STRANGERS_MAX 32 /* connections that have proved nothing, at a time */
 #define PS_RELAY_UNDER_WAY_MAX 1024
+#define PS_RELAY_TURN_MAX 256 /* messages of a connection or port in one turn: others wait too */
 /* A bundle is one frame, of at most a shard's chunk_bytes. A stranger can make a relay hold as
  * much. */
 #define PS_RELAY_FRAME_BYTES (UINT64_C(4) << 20)
@@ -79,6 +80,8 @@ PSD_MUST_CHECK bool ps_relay_key_of(const ps_relay_thread_t *self, uint32_t tabl
                                     uint32_t partition, uint64_t clock, ps_relay_key_t *ret_key);
 
 /* callers.c */
+/* There is a new plan: who is not in it is a stranger. */
+void ps_callers_plan(ps_relay_thread_t *self);
 void ps_callers_receive(ps_relay_thread_t *self);
 /* RELAYED, to the worker if it is there. */
 void ps_callers_tell(ps_relay_thread_t *self, const ps_relay_deed_t *deed);

@@ -13,9 +13,8 @@
 #include "transport/threads/thread.h"
 
 #define HIGH_WATER 64
-#define HOLD_MS 50 /* for the others, at least */
-/* Without a sign of life of who has a bundle; a quarter of it for the others, while nobody has
- * measured the network. */
+#define HOLD_MS 50 /* for the others, while nobody has measured the network */
+/* Without a sign of life of who has a bundle. */
 #define PATIENCE_MS 2000
 #define LIMIT_BYTES (UINT64_C(256) << 20)
 #define TURN_MAX_MS 1000
@@ -162,6 +161,9 @@ static void go_by(ps_relay_thread_t *self, ps_relay_facts_t *facts)
 {
     bool is_in = ps_relay_facts_find(facts, self->speaker.worker) != SIZE_MAX;
 
+    if (facts->version != 0 && !is_in) { /* its worker has got another client: nothing is lent */
+        ps_desk_set_plan(self->desk, 0);
+    }
     if (facts->version == 0 || !is_in || ps_relay_facts_give(facts, self->relay, NULL) != PSD_OK) {
         ps_relay_facts_done(facts);
         return;
@@ -170,6 +172,7 @@ static void go_by(ps_relay_thread_t *self, ps_relay_facts_t *facts)
     self->facts = *facts;
     *facts = (ps_relay_facts_t){.version = 0};
     self->self.key = self->facts.key;
+    ps_callers_plan(self);
     ps_ways_plan(self);
     ps_desk_set_plan(self->desk, self->facts.version);
 }

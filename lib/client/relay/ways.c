@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "client/relay/relay_inner.h"
 
-#define HIGH_WATER 64
+#define HIGH_WATER 1024                 /* of messages: each partition may have one each clock */
 #define FRAME_BYTES (UINT64_C(1) << 16) /* of what another relay answers */
 #define OPEN_MS 100                     /* until it is ready, or is opened again; doubles … */
 #define OPEN_DOUBLINGS 5                /* … so often */
@@ -130,7 +130,9 @@ static void hear(ps_relay_thread_t *self, ps_relay_way_t *way, const ps_message_
 
 static void receive(ps_relay_thread_t *self, ps_relay_way_t *way)
 {
-    for (bool got = true; got && way->socket != NULL;) {
+    bool got = true;
+
+    for (int n = 0; got && way->socket != NULL && n < PS_RELAY_TURN_MAX; n++) {
         PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
         ps_message_t message;
         ps_room_t room = {NULL, 0};
@@ -196,10 +198,13 @@ bool ps_ways_send(ps_relay_thread_t *self, const ps_relay_deed_t *deed)
             continue;
         }
         ps_relay_bundle(deed, &self->speaker, 1, &message);
+        if (ps_relay_lot_write(deed->lot, &payload, NULL) != PSD_OK ||
+            ps_payload_size(payload) > PS_RELAY_FRAME_BYTES ||
+            ps_socket_send(way->socket, 0, &message, payload, NULL) != PSD_OK) {
+            return false;
+        }
         way->owes_ms = way->owes_ms == 0 ? self->now_ms : way->owes_ms;
-        return ps_relay_lot_write(deed->lot, &payload, NULL) == PSD_OK &&
-               ps_payload_size(payload) <= PS_RELAY_FRAME_BYTES &&
-               ps_socket_send(way->socket, 0, &message, payload, NULL) == PSD_OK;
+        return true;
     }
     return false;
 }

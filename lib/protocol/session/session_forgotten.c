@@ -10,9 +10,10 @@
  * the epoch. After a PROBE, its answers cannot be distinguished from answers to
  * the send, so earlier sends stay unsure.
  *
- * What was lent to a relay may be taken too, though it was never sent: it must
- * count as an unsure send that no refusal takes back. No client lends yet; one
- * that does has to count it (lent.h).
+ * What was lent to a relay may be taken too, so it counts as a send. When the
+ * relay gives it back and it is sent from here, one refusal does not take back
+ * both: a client whose window the partition has retired (limits.sessions) breaks
+ * with CLOSED then, where one that lends nothing starts again.
  */
 #include "base/alloc.h"
 #include "protocol/session/session_private.h"

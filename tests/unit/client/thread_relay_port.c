@@ -9,7 +9,7 @@
 
 #define WAIT_MS 20000
 #define TABLE 5
-#define STRANGERS 100
+#define STRANGERS 48 /* of each kind; more than have a place */
 
 static ps_relay_member_t members[2] = {{.worker = 0, .joins = 1, .members = 1},
                                        {.worker = 1, .joins = 1, .members = 1}};
@@ -156,54 +156,94 @@ static bool a_bundle_goes_to_the_other_one(ps_relay_thread_t *child, ps_relay_th
     return true;
 }
 
-/* It knows all but the key: it proves nothing, and what it sends then is not looked at. */
-static bool a_stranger_gets_nowhere(ps_relay_thread_t *parent, psd_error_t *err)
+/* It knows all but the key, and sends as if it had proved it. */
+static bool pose(ps_socket_t *socket, uint8_t i, psd_error_t *err)
 {
-    const ps_socket_args_t args = {.high_water = 64,
-                                   .frame_bytes = 1 << 16,
-                                   .assembly_bytes = 1 << 16,
-                                   .chunk_bytes = 1 << 16};
     const ps_meet_self_t self = {.key = {{9}}, .job = 2, .worker = 1, .joins = 1};
     const ps_message_t bundle = {
         .kind = PS_KIND_BUNDLE,
         .bundle = {.request = 1, .table = TABLE, .job = 2, .worker = 1, .plan = 7, .n_from = 1}};
-    ps_socket_t *sockets[2] = {NULL, parent->port};
-    bool ready[2] = {false};
-    uint64_t until_ms = ps_now_ms() + WAIT_MS;
-    size_t n_answers = 0;
+    const ps_id_t nonce = {{i, 1}};
+    ps_message_t ask;
 
-    CHECK_OK(ps_socket_connect(members[0].relay, &args, &sockets[0], err), err);
-    for (int i = 0; i < STRANGERS; i++) {
-        const ps_id_t nonce = {{(uint8_t)i, 1}};
-        ps_message_t ask;
+    ps_meet_ask(&self, &nonce, &ask);
+    CHECK_OK(ps_socket_send(socket, 0, &ask, NULL, err), err);
+    ask.meet.step = PS_MEET_PROOF;
+    ask.meet.proof = self.key;
+    CHECK_OK(ps_socket_send(socket, 0, &ask, NULL, err), err);
+    CHECK_OK(ps_socket_send(socket, 0, &bundle, NULL, err), err);
+    ps_socket_flush(socket);
+    return true;
+}
 
-        ps_meet_ask(&self, &nonce, &ask);
-        CHECK_OK(ps_socket_send(sockets[0], 0, &ask, NULL, err), err);
-        ask.meet.step = PS_MEET_PROOF;
-        ask.meet.proof = self.key;
-        CHECK_OK(ps_socket_send(sockets[0], 0, &ask, NULL, err), err);
-        CHECK_OK(ps_socket_send(sockets[0], 0, &bundle, NULL, err), err);
-        ps_socket_flush(sockets[0]);
-    }
-    while (n_answers < STRANGERS && ps_now_ms() < until_ms) {
+/* Each asks over a connection of its own, and holds a place until others want it. */
+static bool ask_only(ps_socket_t *socket, uint8_t i, psd_error_t *err)
+{
+    const ps_meet_self_t self = {.key = {{9}}, .job = 2, .worker = 1, .joins = 1};
+    const ps_id_t nonce = {{i, 2}};
+    ps_message_t ask;
+
+    ps_meet_ask(&self, &nonce, &ask);
+    CHECK_OK(ps_socket_send(socket, 0, &ask, NULL, err), err);
+    ps_socket_flush(socket);
+    return true;
+}
+
+/* How many answers have come; each must be one to MEET. */
+static bool hear_answers(ps_socket_t *const *sockets, size_t n, size_t *n_answers, psd_error_t *err)
+{
+    for (size_t i = 0; i < n; i++) {
         ps_payload_t *payload = NULL;
         ps_message_t message;
         ps_room_t room;
         uint64_t conn = 0;
         bool got = false;
 
-        CHECK_OK(ps_socket_wait(sockets, 2, 5, ready, err), err);
-        ps_callers_receive(parent);
-        ps_socket_flush(parent->port);
-        CHECK_OK(ps_socket_receive(sockets[0], &got, &conn, &message, &payload, &room, err), err);
+        CHECK_OK(ps_socket_receive(sockets[i], &got, &conn, &message, &payload, &room, err), err);
         CHECK(!got || message.kind == PS_KIND_MEET); /* and never RELAYED */
-        n_answers += got ? 1 : 0;
+        *n_answers += got ? 1 : 0;
         ps_payload_destroy(&payload);
     }
-    CHECK(n_answers == STRANGERS);
-    CHECK(parent->n_callers <= 1 + PS_RELAY_STRANGERS_MAX);
-    CHECK(parent->callers[0].is_proved); /* the worker that was there is there */
-    ps_socket_drop(&sockets[0]);
+    return true;
+}
+
+static bool strangers_get_nowhere(ps_relay_thread_t *parent, psd_error_t *err)
+{
+    static ps_socket_t *sockets[2 * STRANGERS + 1];
+    static bool ready[2 * STRANGERS + 1];
+    const ps_socket_args_t args = {.context = parent->context,
+                                   .high_water = 64,
+                                   .frame_bytes = 1 << 16,
+                                   .assembly_bytes = 1 << 16,
+                                   .chunk_bytes = 1 << 16};
+    const size_t n = 2 * STRANGERS;
+    uint64_t until_ms = ps_now_ms() + WAIT_MS;
+    size_t n_answers = 0;
+    size_t most = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        CHECK_OK(ps_socket_connect(members[0].relay, &args, &sockets[i], err), err);
+        CHECK(i < STRANGERS ? ask_only(sockets[i], (uint8_t)i, err)
+                            : pose(sockets[i], (uint8_t)i, err));
+    }
+    sockets[n] = parent->port;
+    while (n_answers < n && ps_now_ms() < until_ms) {
+        CHECK_OK(ps_socket_wait(sockets, n + 1, 5, ready, err), err);
+        ps_callers_receive(parent);
+        ps_socket_flush(parent->port);
+        most = parent->n_callers > most ? parent->n_callers : most;
+        CHECK(parent->n_callers <= 1 + PS_RELAY_STRANGERS_MAX);
+        CHECK(hear_answers(sockets, n, &n_answers, err));
+    }
+    CHECK(n_answers == n);
+    CHECK(most >= PS_RELAY_STRANGERS_MAX); /* with the worker; one may just have been refused */
+    CHECK(parent->callers[0].is_proved);   /* the worker that was there is there */
+    for (size_t i = 1; i < parent->n_callers; i++) {
+        CHECK(!parent->callers[i].is_proved);
+    }
+    for (size_t i = 0; i < n; i++) {
+        ps_socket_drop(&sockets[i]);
+    }
     return true;
 }
 
@@ -246,7 +286,7 @@ int main(void)
     ps_relay_thread_t child = {.n_forks = 0};
     bool ok = open_relay(&parent, 0, err) && open_relay(&child, 1, err) && meet(&child, &parent) &&
               a_bundle_goes_to_the_other_one(&child, &parent, err) &&
-              a_stranger_gets_nowhere(&parent, err) &&
+              strangers_get_nowhere(&parent, err) &&
               a_relay_that_is_gone_is_noticed(&child, &parent, err);
 
     close_relay(&child);

@@ -83,3 +83,17 @@ Test(session_lent, signs_of_an_operation_have_a_time)
     cr_assert_eq(ps_session_heard_ms(f->session, op), start_ms + 40);
     cr_assert_eq(ps_session_heard_ms(f->session, 99), 0);
 }
+
+/* The relay's bundle may be on its way yet. */
+Test(session_lent, one_refusal_does_not_take_back_what_was_lent_and_sent)
+{
+    FIXTURE(f);
+    uint64_t op = 0;
+
+    get_ready(f);
+    op = push(f, 0);
+    ps_session_lent(f->session, op, f->now_ms + 1000);
+    ps_session_given_back(f->session, f->now_ms, op, &f->outbox);
+    refused(f, 0, op, 0, PSD_CLOSED, PS_CLOSED_NOT_TAKEN);
+    cr_assert_eq(ps_session_broken(f->session, NULL), PSD_CLOSED);
+}
