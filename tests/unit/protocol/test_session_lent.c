@@ -17,7 +17,7 @@ Test(session_lent, the_shard_is_not_asked_while_a_relay_has_it)
     tick_at(f, until_ms - 1);
     EXPECT(f, "");
     tick_at(f, until_ms);
-    EXPECT(f, "0 < PROBE p0 seq 2\n0 < HELLO\n");
+    EXPECT(f, "0 < PROBE 2 p0 seq 2 e5\n");
 }
 
 /* The relay's bundle had it: the answer names no request. */
