@@ -66,8 +66,9 @@ uint64_t ps_rights_epoch(const ps_rights_t *self)
 
 static bool is_one(const ps_principal_t *principal, const ps_asker_t *asker)
 {
-    return asker->key[0] != '\0' ? strcmp(principal->key, asker->key) == 0
-                                 : asker->has_uid && principal->uid == asker->uid;
+    return asker->key[0] != '\0'
+               ? strcmp(principal->key, asker->key) == 0
+               : asker->has_uid && asker->uid != PS_NO_UID && principal->uid == asker->uid;
 }
 
 bool ps_rights_find(ps_rights_t *self, const ps_asker_t *asker, ps_principal_t *ret_principal)

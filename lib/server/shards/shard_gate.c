@@ -3,6 +3,7 @@
 #include "server/shards/shard_gate.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/alloc.h"
 
@@ -135,10 +136,12 @@ static uint32_t wanted(const ps_message_t *message, const ps_need_t *need)
     return verbs;
 }
 
+/* table: its number; 0: none. name: NULL: unknown. Names are told to whom may look at them. */
 static psd_status_t refuse(const gate_conn_t *row, ps_verb_t verb, ps_object_t object,
-                           const char *name, psd_error_t *err)
+                           uint32_t table, const char *name, psd_error_t *err)
 {
     char who[PS_ASKER_TEXT_SIZE];
+    char what[PS_NAME_MAX + 4] = "";
 
     (void)ps_asker_print(&row->asker, who);
     if (!row->is_known) {
@@ -148,10 +151,14 @@ static psd_status_t refuse(const gate_conn_t *row, ps_verb_t verb, ps_object_t o
     if (row->principal.denied) {
         return psd_error_set(err, PSD_DENIED, "%s (%s) is denied", row->principal.name, who);
     }
-    return psd_error_set(err, PSD_DENIED, "%s (%s) may not %s %s%s%s%s; an admin can allow it",
+    if (name != NULL && ps_trust_may(&row->principal, PS_VERB_LOOK, PS_OBJECT_TABLE, name)) {
+        (void)snprintf(what, sizeof what, " \"%s\"", name);
+    } else if (table != 0) {
+        (void)snprintf(what, sizeof what, " %" PRIu32, table);
+    }
+    return psd_error_set(err, PSD_DENIED, "%s (%s) may not %s %s%s; an admin can allow it",
                          row->principal.name, who, ps_verb_word(verb), ps_object_word(object),
-                         name == NULL ? "" : " \"", name == NULL ? "" : name,
-                         name == NULL ? "" : "\"");
+                         what);
 }
 
 static psd_status_t check_table(const ps_shard_gate_t *self, gate_conn_t *row,
@@ -166,13 +173,13 @@ static psd_status_t check_table(const ps_shard_gate_t *self, gate_conn_t *row,
         return PSD_OK;
     }
     if (table == 0 || !row->is_known || row->principal.denied) {
-        return refuse(row, need->verb, need->object, NULL, err);
+        return refuse(row, need->verb, need->object, 0, NULL, err);
     }
     name = self->view.table(self->view.of, table);
     if (name == NULL) { /* the shard has no such table, and says so to whom tables are something */
         return ps_trust_may(&row->principal, need->verb, need->object, NULL)
                    ? PSD_OK
-                   : refuse(row, need->verb, need->object, NULL, err);
+                   : refuse(row, need->verb, need->object, 0, NULL, err);
     }
     look_at_table(row, table, name);
     missing &= ~row->verbs;
@@ -180,7 +187,28 @@ static psd_status_t check_table(const ps_shard_gate_t *self, gate_conn_t *row,
         return PSD_OK;
     }
     return refuse(row, missing == UINT32_C(1) << PS_VERB_READ ? PS_VERB_READ : need->verb,
-                  need->object, name, err);
+                  need->object, table, name, err);
+}
+
+/* The second table of AXPY and DOT, whose rows are read, whatever is asked of it; 0: none. */
+static uint32_t other_of(const ps_message_t *message)
+{
+    if (message->kind == PS_KIND_PUSH) {
+        return message->push.other;
+    }
+    return message->kind == PS_KIND_PULL ? message->pull.other : 0;
+}
+
+/* It is looked up each time: it is rare, and the first table's rights stay in memory. One that is
+ * not here is refused: it might be here when the request, which may wait, gets its turn. */
+static psd_status_t check_other(const ps_shard_gate_t *self, const gate_conn_t *row, uint32_t other,
+                                psd_error_t *err)
+{
+    const char *name = self->view.table(self->view.of, other);
+
+    return name != NULL && ps_trust_may(&row->principal, PS_VERB_READ, PS_OBJECT_TABLE, name)
+               ? PSD_OK
+               : refuse(row, PS_VERB_READ, PS_OBJECT_TABLE, other, name, err);
 }
 
 psd_status_t ps_shard_gate_check(ps_shard_gate_t *self, uint64_t conn, const ps_message_t *message,
@@ -197,10 +225,13 @@ psd_status_t ps_shard_gate_check(ps_shard_gate_t *self, uint64_t conn, const ps_
         return psd_error_set(err, PSD_BUSY, "this node has not heard of the principals yet");
     }
     if (need->object == PS_OBJECT_TABLE) {
-        return check_table(self, row, message, need, err);
+        uint32_t other = other_of(message);
+
+        rc = check_table(self, row, message, need, err);
+        return rc == PSD_OK && other != 0 ? check_other(self, row, other, err) : rc;
     }
     if (!row->is_known || !ps_trust_may(&row->principal, need->verb, need->object, NULL)) {
-        rc = refuse(row, need->verb, need->object, NULL, err);
+        rc = refuse(row, need->verb, need->object, 0, NULL, err);
     }
     if (rc != PSD_OK) {
         ps_shard_gate_forget(self, conn); /* strangers take no room */

@@ -216,7 +216,7 @@ Test(shard_gate, a_refusal_names_who_and_what)
                      "pr (uid 114) may not write table \"w1\"; an admin can allow it");
     cr_assert_eq(ask(PS_KIND_PULL, OTHER), PSD_DENIED);
     cr_assert_str_eq(psd_error_text(err),
-                     "pr (uid 114) may not read table \"v1\"; an admin can allow it");
+                     "pr (uid 114) may not read table 4; an admin can allow it");
     cr_assert_eq(ask(PS_KIND_PULL, TABLE), PSD_OK);
     greet('d');
     cr_assert_eq(ask(PS_KIND_PULL, TABLE), PSD_DENIED);
@@ -252,6 +252,72 @@ Test(shard_gate, a_push_that_pulls_reads_too)
     tell(&who, 1);
     greet('q');
     cr_assert_eq(ps_shard_gate_check(&gate, CONN, &message, err), PSD_DENIED);
+}
+
+/* AXPY and DOT read another table, too. */
+Test(shard_gate, the_other_table_is_checked)
+{
+    static const struct {
+        char letter;
+        ps_kind_t kind;
+        uint32_t table;
+        uint32_t other;
+        psd_status_t rc;
+    } CASES[] = {
+        {'j', PS_KIND_PUSH, TABLE, OTHER, PSD_DENIED},
+        {'j', PS_KIND_PULL, TABLE, OTHER, PSD_DENIED},
+        {'r', PS_KIND_PULL, TABLE, OTHER, PSD_DENIED},
+        {'x', PS_KIND_PUSH, OTHER, TABLE, PSD_DENIED},
+        {'x', PS_KIND_PULL, OTHER, TABLE, PSD_DENIED},
+        {'j', PS_KIND_PUSH, TABLE, TABLE, PSD_OK},
+        {'j', PS_KIND_PULL, TABLE, TABLE, PSD_OK},
+        {'A', PS_KIND_PUSH, TABLE, OTHER, PSD_OK},
+        {'A', PS_KIND_PULL, TABLE, OTHER, PSD_OK},
+        {'A', PS_KIND_PUSH, TABLE, UNKNOWN, PSD_DENIED},
+        {'j', PS_KIND_PULL, TABLE, UNKNOWN, PSD_DENIED},
+        {'j', PS_KIND_PULL, UNKNOWN, OTHER, PSD_DENIED},
+        {'o', PS_KIND_PULL, TABLE, TABLE, PSD_DENIED},
+    };
+    ps_message_t dot = message_of(PS_KIND_PULL, TABLE);
+
+    tell_all();
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        ps_message_t message = message_of(CASES[i].kind, CASES[i].table);
+
+        greet(CASES[i].letter);
+        if (CASES[i].kind == PS_KIND_PUSH) {
+            message.push.op = PS_CHANGE_AXPY;
+            message.push.other = CASES[i].other;
+        } else {
+            message.pull.op = PS_READ_DOT;
+            message.pull.other = CASES[i].other;
+        }
+        for (int again = 0; again < 2; again++) { /* the rights to the first table are kept */
+            cr_expect_eq(ps_shard_gate_check(&gate, CONN, &message, err), CASES[i].rc, "case %zu",
+                         i);
+        }
+    }
+    greet('j');
+    cr_assert_eq(ask(PS_KIND_PUSH, TABLE), PSD_OK);
+    dot.pull.op = PS_READ_DOT;
+    dot.pull.other = OTHER;
+    cr_assert_eq(ps_shard_gate_check(&gate, CONN, &dot, err), PSD_DENIED);
+    cr_assert_str_eq(psd_error_text(err),
+                     "pj (uid 106) may not read table 4; an admin can allow it");
+}
+
+/* No uid is the uid of nobody, not that of all who have a key. */
+Test(shard_gate, no_uid_is_nobodys)
+{
+    caller_t caller = {'j', PS_ROLE_JOB, "w*", false};
+    ps_principal_t who = principal_of(&caller);
+    const ps_asker_t asker = {.has_uid = true, .uid = PS_NO_UID};
+
+    memset(who.key, 'k', PS_PUBLIC_KEY_SIZE);
+    who.uid = PS_NO_UID;
+    tell(&who, 1);
+    ps_shard_gate_greet(&gate, CONN, &asker);
+    cr_assert_eq(ask(PS_KIND_PUSH, TABLE), PSD_DENIED);
 }
 
 Test(shard_gate, a_denial_counts_from_the_next_message_on)
