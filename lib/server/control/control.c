@@ -30,6 +30,7 @@
 #define UNSERVED_BYTES_MAX ((size_t)16 << 20) /* of all of them */
 #define OP_BYTES_MAX 64                       /* of an operation's name */
 #define OPS_MAX 64
+#define STRANGER_BYTES_MAX ((size_t)64 << 10) /* of a request that is read to say no to it */
 
 static psd_status_t find_op(const ps_control_t *self, const char *name,
                             const ps_control_row_t **ret_op, psd_error_t *err)
@@ -349,6 +350,34 @@ static bool is_sign_of_life(const ps_control_request_t *request)
            (strcmp(op, "heartbeat") == 0 || strcmp(op, "node_join") == 0);
 }
 
+/* Nobody whom the registry lets do anything. */
+static bool is_stranger(const ps_control_t *self, const ps_asker_t *caller)
+{
+    const ps_principal_t *who = NULL;
+
+    if (self->is.rights == NULL) {
+        return false;
+    }
+    who = ps_control_principal(self, caller);
+    return who == NULL || who->denied;
+}
+
+/* At once, so that those who may nothing take no place in the queue. What is long is not even
+ * read: the answer has no number then. */
+static void refuse_stranger(ps_control_t *self, ps_control_request_t *request, ps_bytes_t text)
+{
+    char who[PS_CONTROL_WHO_SIZE];
+    psd_status_t rc = PSD_OK;
+
+    if (text.size > STRANGER_BYTES_MAX) {
+        rc = psd_error_set(self->err, PSD_DENIED, "%s may not ask for anything",
+                           ps_control_print_who(self, &request->caller, who));
+    } else {
+        rc = ps_doc_parse(text, &request->doc, self->err);
+    }
+    settle(self, request, rc == PSD_OK ? judge(self, request, self->err) : rc);
+}
+
 /* A sign of life is served at once; all else may take a flush of the disk each,
  * and waits for its turn as text, which is smaller than what it says. Where too
  * much waits, it is dropped: clients ask again. */
@@ -366,6 +395,10 @@ static void take_request(ps_control_t *self, uint64_t conn, const ps_asker_t *ca
     }
     request->waits.conn = conn;
     request->caller = *caller;
+    if (is_stranger(self, caller)) {
+        refuse_stranger(self, request, bytes);
+        return;
+    }
     if (may_be_sign_of_life(bytes)) {
         rc = ps_doc_parse(bytes, &request->doc, self->err);
     }

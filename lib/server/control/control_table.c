@@ -136,6 +136,7 @@ static psd_status_t finish_create(ps_control_t *self, const char *name,
 static psd_status_t open_for_job(ps_control_t *self, const ps_control_request_t *request,
                                  uint32_t table, psd_error_t *err)
 {
+    const ps_table_t *found = ps_registry_table_by_id(self->is.registry, table);
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     const ps_job_t *job = NULL;
     uint32_t id = 0;
@@ -147,6 +148,10 @@ static psd_status_t open_for_job(ps_control_t *self, const ps_control_request_t 
         return rc;
     }
     rc = ps_control_may_also(self, request, PS_VERB_WORK, PS_OBJECT_JOB, job->name, err);
+    if (rc == PSD_OK) { /* its workers mark their clocks in it */
+        rc = ps_control_may_also(self, request, PS_VERB_WRITE, PS_OBJECT_TABLE,
+                                 found == NULL ? NULL : found->spec.name, err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }

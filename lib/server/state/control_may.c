@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define TABLES_MAX 256 /* that one request names by their numbers */
 #define TEXT_MAX 255   /* of a name as it came */
@@ -18,10 +19,10 @@ typedef struct question {
 
 /* ---- the refusal ---- */
 
-static psd_status_t refuse(const question_t *self, const char *name, psd_error_t *err)
+/* shown: what the object is called, as it is printed; NULL: nothing. */
+static psd_status_t refuse(const question_t *self, const char *shown, psd_error_t *err)
 {
     char who[PS_CONTROL_WHO_SIZE];
-    char shown[2 * PS_NAME_MAX + 3];
 
     (void)ps_control_print_who(self->control, &self->request->caller, who);
     if (self->who == NULL && self->request->caller.key[0] != '\0') {
@@ -40,17 +41,36 @@ static psd_status_t refuse(const question_t *self, const char *name, psd_error_t
         return psd_error_set(err, PSD_DENIED, "%s is %s", who,
                              self->who == NULL ? "no principal" : "denied; an admin can allow it");
     }
-    (void)ps_log_quote(name == NULL ? "" : name, shown, sizeof shown);
     return psd_error_set(err, PSD_DENIED, "%s may not %s %s%s%s; an admin can allow it", who,
                          ps_verb_word(self->need->verb), ps_object_word(self->need->object),
-                         name == NULL ? "" : " ", name == NULL ? "" : shown);
+                         shown == NULL ? "" : " ", shown == NULL ? "" : shown);
 }
 
 static psd_status_t check(const question_t *self, const char *name, psd_error_t *err)
 {
-    return ps_trust_may(self->who, self->need->verb, self->need->object, name)
-               ? PSD_OK
-               : refuse(self, name, err);
+    char shown[2 * PS_NAME_MAX + 3];
+
+    if (ps_trust_may(self->who, self->need->verb, self->need->object, name)) {
+        return PSD_OK;
+    }
+    return refuse(self, name == NULL ? NULL : ps_log_quote(name, shown, sizeof shown), err);
+}
+
+/* As above, of a name that the caller did not say, but its number: who may not look at it does
+ * not learn the name. */
+static psd_status_t check_number(const question_t *self, const char *name, uint32_t number,
+                                 psd_error_t *err)
+{
+    char shown[16];
+
+    if (ps_trust_may(self->who, self->need->verb, self->need->object, name)) {
+        return PSD_OK;
+    }
+    if (ps_trust_may(self->who, PS_VERB_LOOK, self->need->object, name)) {
+        return check(self, name, err);
+    }
+    (void)snprintf(shown, sizeof shown, "%" PRIu32, number);
+    return refuse(self, shown, err);
 }
 
 /* ---- where the object stands ---- */
@@ -82,10 +102,15 @@ static psd_status_t check_job(const question_t *self, psd_error_t *err)
     const char *name = NULL;
     psd_status_t rc = PSD_OK;
 
-    if (ps_control_find_job(self->control, doc, &job, NULL) == PSD_OK) {
-        rc = check(self, job->name, err);
+    if (ps_doc_get_text(doc, "job", TEXT_MAX, &name, NULL) != PSD_OK) {
+        name = NULL;
     }
-    if (rc == PSD_OK && ps_doc_get_text(doc, "job", TEXT_MAX, &name, NULL) == PSD_OK) {
+    if (ps_control_find_job(self->control, doc, &job, NULL) == PSD_OK) {
+        rc = name != NULL && strcmp(name, job->name) == 0
+                 ? check(self, name, err)
+                 : check_number(self, job->name, job->id, err);
+    }
+    if (rc == PSD_OK && name != NULL) {
         return check(self, name, err);
     }
     return rc == PSD_OK && job == NULL ? check(self, NULL, err) : rc;
@@ -108,7 +133,7 @@ static psd_status_t check_numbers(const question_t *self, psd_error_t *err)
         if (ps_doc_at_u64(array, i, &id, NULL) == PSD_OK && id <= UINT32_MAX) {
             table = ps_registry_table_by_id(registry, (uint32_t)id);
         }
-        rc = table == NULL ? PSD_OK : check(self, table->spec.name, err);
+        rc = table == NULL ? PSD_OK : check_number(self, table->spec.name, table->id, err);
     }
     return rc;
 }

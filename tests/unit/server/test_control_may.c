@@ -197,6 +197,8 @@ Test(control_may, an_object_cannot_be_hidden)
     cr_assert_eq(ask("table_create", 'x', "{\"name\":\"v1\",\"spec\":{\"name\":\"w1\"}}"),
                  PSD_DENIED);
     cr_assert_eq(ask("routes", 'x', "{\"tables\":[9,1]}"), PSD_DENIED);
+    cr_assert_str_eq(psd_error_text(err),
+                     "px (uid 120) may not look table 1; an admin can allow it");
     cr_assert_eq(ask("routes", 'x', "{\"tables\":[9]}"), PSD_OK);
     cr_assert_eq(ask("job_stop", 'x', "{\"job\":\"x1\"}"), PSD_OK);
     cr_assert_eq(ask("job_stop", 'x', "{\"job\":\"lr\"}"), PSD_DENIED);
@@ -209,7 +211,15 @@ Test(control_may, a_job_is_checked_by_name_and_by_number)
     do_planned(ps_registry_plan_join(registry, &join, 1, &command, err));
     cr_assert_eq(ask("heartbeat", 'j', "{\"job_id\":1}"), PSD_OK);
     cr_assert_eq(ask("heartbeat", 'x', "{\"job_id\":1}"), PSD_DENIED);
+    cr_assert_str_eq(psd_error_text(err), "px (uid 120) may not work job 1; an admin can allow it");
+    cr_assert_eq(ask("heartbeat", 'r', "{\"job_id\":1}"), PSD_DENIED);
+    cr_assert_str_eq(psd_error_text(err),
+                     "pr (uid 114) may not work job \"lr\"; an admin can allow it");
     cr_assert_eq(ask("heartbeat", 'x', "{\"job_id\":1,\"job\":\"x1\"}"), PSD_DENIED);
+    cr_assert_str_eq(psd_error_text(err), "px (uid 120) may not work job 1; an admin can allow it");
+    cr_assert_eq(ask("job_stop", 'x', "{\"job\":\"lr\"}"), PSD_DENIED);
+    cr_assert_str_eq(psd_error_text(err),
+                     "px (uid 120) may not stop job \"lr\"; an admin can allow it");
     cr_assert_eq(ask("heartbeat", 'j', "{\"job_id\":1,\"job\":\"x1\"}"), PSD_DENIED);
     cr_assert_eq(ask("heartbeat", 'x', "{\"job\":1}"), PSD_DENIED);
 }
