@@ -27,9 +27,11 @@ static bool is_endpoint(const char *text)
 }
 
 /* Of an answer, which may say anything: no later call may fail for its form. */
+/* "#KEY" may follow the port (ADR 29); whether it is a key, the link says. */
 static bool is_learnable(const char *text)
 {
-    const char *port = strrchr(text, ':');
+    const char *mark = strchr(text, '#');
+    const char *port = memrchr(text, ':', mark == NULL ? strlen(text) : (size_t)(mark - text));
     char *end = NULL;
     long number = 0;
 
@@ -45,7 +47,8 @@ static bool is_learnable(const char *text)
         return false;
     }
     number = strtol(port + 1, &end, 10);
-    return port[1] >= '1' && port[1] <= '9' && *end == '\0' && number <= UINT16_MAX;
+    return port[1] >= '1' && port[1] <= '9' && (*end == '\0' || *end == '#') &&
+           number <= UINT16_MAX;
 }
 
 static psd_status_t add_given(ps_finder_t *self, const char *text, size_t size, size_t place,

@@ -16,9 +16,12 @@
     (ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | \
      ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
 #define REFUSED_BY_ZAP 400
-/* A server whose key is another one hangs up without a word; so does one that ends just
- * then, but not so often in a row. One that has let this link in before has the key. */
-#define FAILURES_MAX 3
+/* A server whose key is another one hangs up at once, without a word; so does one that ends just
+ * then, but not so often for so long. A handshake that ends later was given up, and says nothing
+ * of keys. One that has let this link in before has the key. */
+#define FAILURES_MIN 3
+#define FAILURES_MS 2000 /* from the first one to the last */
+#define GIVEN_UP_MS 4000 /* from one to the next: that one took too long */
 
 psd_status_t ps_socket_begin_watch(ps_socket_t *self, psd_error_t *err)
 {
@@ -71,6 +74,17 @@ static uint16_t next_event(void *monitor, uint32_t *ret_value)
     return number;
 }
 
+/* One more handshake has failed: so many in a row that the server must have another key? */
+static bool is_hung_up(ps_socket_t *self, uint64_t now_ms)
+{
+    if (self->n_failures == 0 || now_ms - self->failed_ms >= GIVEN_UP_MS) {
+        self->n_failures = 0;
+        self->first_failed_ms = now_ms;
+    }
+    self->failed_ms = now_ms;
+    return ++self->n_failures >= FAILURES_MIN && now_ms - self->first_failed_ms >= FAILURES_MS;
+}
+
 /* A handshake has failed. */
 static void note_failure(ps_socket_t *self, uint16_t event, uint32_t value)
 {
@@ -80,7 +94,7 @@ static void note_failure(ps_socket_t *self, uint16_t event, uint32_t value)
                value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH) {
         self->denial = self->is_curve ? PS_DENIAL_HAS_NONE : PS_DENIAL_WANTS_KEY;
     } else if (event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL && self->is_curve && !self->is_up &&
-               ++self->n_failures >= FAILURES_MAX) {
+               is_hung_up(self, ps_now_ms())) {
         self->denial = PS_DENIAL_SERVER;
     }
 }

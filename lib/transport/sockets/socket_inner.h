@@ -60,14 +60,16 @@ struct ps_socket {
     ps_port_conns_t conns;                          /* of a port, over ZeroMQ */
     char **endpoints;                               /* owned, as bound or connected */
     size_t n_endpoints;
-    size_t capacity;      /* of endpoints */
-    ps_batches_t batches; /* of ZeroMQ's connections */
-    uint64_t n_lost;      /* collected messages that could not be sent */
-    void *monitor;        /* of a watched link or a port; owned; else NULL */
-    bool is_up;           /* it has been connected … */
-    bool was_lost;        /* … and that connection has ended */
-    ps_denial_t denial;   /* of a watched link */
-    unsigned n_failures;  /* handshakes of a link that failed, in a row */
+    size_t capacity;          /* of endpoints */
+    ps_batches_t batches;     /* of ZeroMQ's connections */
+    uint64_t n_lost;          /* collected messages that could not be sent */
+    void *monitor;            /* of a watched link or a port; owned; else NULL */
+    bool is_up;               /* it has been connected … */
+    bool was_lost;            /* … and that connection has ended */
+    ps_denial_t denial;       /* of a watched link */
+    unsigned n_failures;      /* handshakes of a link that failed, in a row … */
+    uint64_t first_failed_ms; /* … the first of them … */
+    uint64_t failed_ms;       /* … and the last */
     ps_lane_options_t lane_options;
     ps_lane_args_t lane_args;
     ps_lane_t *lane;       /* a link's; owned; handle is NULL then */

@@ -284,6 +284,13 @@ static psd_status_t connect_to(ps_socket_t *self, const char *endpoint, psd_erro
     }
     if (rc == PSD_OK && server_key[0] != '\0') {
         rc = call_curve(self, server_key, err);
+    } else if (rc == PSD_OK && self->keys != NULL && !is_ipc(address)) {
+        rc =
+            psd_error_set(err, PSD_DENIED,
+                          "\"%.300s\" names no key, and this program has one (PSD_KEY_FILE), so it "
+                          "sends nothing in the clear: take the endpoint from the psd's "
+                          "endpoints.json or log (tcp://HOST:PORT#KEY), or unset PSD_KEY_FILE",
+                          endpoint);
     }
     if (rc == PSD_OK && zmq_connect(self->handle, address) != 0) {
         rc = endpoint_error("connect", endpoint, err);

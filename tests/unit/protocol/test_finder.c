@@ -230,6 +230,17 @@ Test(finder, a_member_that_was_started_elsewhere_replaces_its_old_address)
     cr_assert_str_eq(f.items[1].endpoint, "tcp://a:2");
 }
 
+Test(finder, an_address_that_names_a_key_is_learned)
+{
+    ps_finder_t f = finder_of("tcp://a:1#00ff");
+
+    cr_assert(hear(
+        &f, "{\"status\":\"OK\",\"node\":\"a\",\"members\":[" LEADER("b", "tcp://b:1#00ff") "]}",
+        0));
+    cr_assert_eq(f.n, 2);
+    cr_assert_str_eq(f.items[1].endpoint, "tcp://b:1#00ff");
+}
+
 Test(finder, what_is_no_address_is_not_learned)
 {
     ps_finder_t f = finder_of(B);
@@ -237,6 +248,10 @@ Test(finder, what_is_no_address_is_not_learned)
     cr_assert(hear(&f,
                    "{\"status\":\"OK\",\"members\":[{\"node\":\"x\"},{\"node\":\"x\",\"endpoint\":"
                    "\"http://x\"},3]}",
+                   0));
+    cr_assert(hear(&f,
+                   "{\"status\":\"OK\",\"members\":[{\"node\":\"x\",\"endpoint\":"
+                   "\"tcp://x#:1\"}]}",
                    0));
     cr_assert(hear(&f, "{\"status\":\"OK\",\"members\":7}", 0));
     cr_assert_eq(f.n, 1);

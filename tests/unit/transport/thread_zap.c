@@ -272,7 +272,9 @@ static bool keys_are_proven(psd_error_t *err)
     CHECK(caller.has_uid && caller.uid == geteuid());
     args.keys = NULL;
     CHECK_ERROR(ps_socket_connect(named, &args, &link, err), PSD_DENIED, "set PSD_KEY_FILE", err);
-    CHECK(denial_at(context, ps_socket_endpoint(port, 0), &client, err) == PS_DENIAL_WANTS_KEY);
+    args.keys = &client;
+    CHECK_ERROR(ps_socket_connect(ps_socket_endpoint(port, 0), &args, &link, err), PSD_DENIED,
+                "sends nothing in the clear", err);
     CHECK(denial_at(context, ps_socket_endpoint(port, 0), NULL, err) == PS_DENIAL_WANTS_KEY);
     CHECK(ps_curve_join(ps_socket_endpoint(port, 0), client.public_key, named));
     CHECK(denial_at(context, named, &client, err) == PS_DENIAL_SERVER);
