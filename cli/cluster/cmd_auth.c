@@ -110,7 +110,7 @@ psd_status_t ps_cmd_auth_keygen(ps_cli_t *cli, psd_error_t *err)
     }
     ps_out_answer(&cli->out, doc, KEYS,
                   "key of %s is in %s\nan admin lets it in by: pscli auth allow %s --role ROLE "
-                  "--key='%s'",
+                  "--tables 'GLOB' --jobs 'GLOB' --key='%s'",
                   name, file, name, pair.public_key);
     return PSD_OK;
 }

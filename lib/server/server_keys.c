@@ -39,6 +39,25 @@ static psd_status_t settle(const ps_server_t *self, const char *file, const char
     return rc;
 }
 
+/* node.key is made before admin.key: where only that one is, node.key was lost. */
+static psd_status_t check_lost(const ps_server_t *self, psd_error_t *err)
+{
+    char node[PATH_MAX];
+    char admin[PATH_MAX];
+
+    (void)snprintf(node, sizeof node, "%s/" NODE_KEY, self->dir);
+    (void)snprintf(admin, sizeof admin, "%s/" ADMIN_KEY, self->dir);
+    if (access(node, F_OK) == 0 || access(admin, F_OK) != 0) {
+        return PSD_OK;
+    }
+    return psd_error_set(
+        err, PSD_CONFIG,
+        "%s is missing, and %s is there: clients know this psd by it. Put it back; "
+        "or move " ADMIN_KEY " away, and psd makes both, under which no client "
+        "knows it",
+        node, admin);
+}
+
 static psd_status_t refuse_several(psd_error_t *err)
 {
     return psd_error_set(err, PSD_CONFIG,
@@ -67,7 +86,10 @@ psd_status_t ps_server_open_keys(ps_server_t *self, psd_error_t *err)
         ps_registry_n_nodes(ps_replica_registry(self->replica)) > 1) {
         return refuse_several(err);
     }
-    rc = settle(self, NODE_KEY, "node", &self->keys, err);
+    rc = check_lost(self, err);
+    if (rc == PSD_OK) {
+        rc = settle(self, NODE_KEY, "node", &self->keys, err);
+    }
     if (rc == PSD_OK) {
         rc = settle(self, ADMIN_KEY, "admin", &admin, err);
     }
@@ -75,6 +97,11 @@ psd_status_t ps_server_open_keys(ps_server_t *self, psd_error_t *err)
         rc = ps_rights_new(&self->rights, err);
     }
     memcpy(self->admin_key, admin.public_key, sizeof self->admin_key);
+    if (rc == PSD_OK && self->config->security.allow_plaintext) {
+        ps_log(PS_LOG_WARN, "plaintext_allowed",
+               "hint=\"security.allow_plaintext counts for http.listen alone beside encrypt: token "
+               "and answers are not encrypted there\"");
+    }
     return rc;
 }
 

@@ -56,6 +56,7 @@ out_has '^1 +3$'
 # ---- nobody: no key, a wrong one, that of another server ----
 soon 4 'asks for a key, and the endpoint does not name' --endpoint "$bare" table list
 soon 4 'this program has none: set PSD_KEY_FILE' table list
+as admin soon 4 'names no key, and this program has one' --endpoint "$bare" table list
 keys mallory
 as mallory soon 4 "key .* is no principal; an admin lets it in: pscli auth allow NAME" table list
 other=${named%#*}#$(printf '%064d' 9)
@@ -107,6 +108,7 @@ has_bench() {
         grep bench)" -o json 2>/dev/null | grep -q '"pushes": *[1-9]'
 }
 wait_for has_bench
+began=$(date +%s%N)
 as admin expect 0 auth deny alice
 out_is 'alice is denied'
 for job in "$looks" "$pushes"; do
@@ -114,6 +116,7 @@ for job in "$looks" "$pushes"; do
     wait "$job" || rc=$?
     [ "$rc" -eq 4 ] || fail "a denied connection ended with $rc"
 done
+[ $((($(date +%s%N) - began) / 1000000)) -lt 20000 ] || fail "who was denied went on"
 job=
 for name in looks pushes; do
     grep -qE 'alice \(key .*\) is denied' "$work/$name.err" || fail "$(cat "$work/$name.err")"
@@ -142,6 +145,12 @@ if [ "$me" -eq 0 ]; then
         [ "$rc" -eq 4 ] || fail "guest writes over $carrier: $rc"
         err_has 'guest \(uid 12345\) may not write table "bob.w"'
     done
+    expect 0 --endpoint "$ipc" auth deny guest
+    for carrier in ipc lane; do
+        PSD_TRANSPORT=$carrier guest pull bob.w 1
+        [ "$rc" -eq 4 ] || fail "guest is denied over $carrier: $rc"
+        err_has 'guest \(uid 12345\) is denied'
+    done
 else
     echo "skipped: another user of this host (not root)"
 fi
@@ -165,6 +174,13 @@ grep -q 'security.level is encrypt, which a node that joins others' "$work/joins
 
 # ---- kept over a restart; no secret anywhere else ----
 kill_node n0
+mv "$work/n0/node.key" "$work/kept.key"
+rc=0
+PSD_RUNTIME_DIR="" timeout 60 "$PSD_PROGRAM" --data-dir "$work/n0" --listen tcp://127.0.0.1:0 \
+    >"$work/lost.log" 2>&1 || rc=$?
+[ "$rc" -eq 2 ] || fail "without node.key: $rc"
+grep -q 'node.key is missing' "$work/lost.log" || fail "no reason: $(cat "$work/lost.log")"
+mv "$work/kept.key" "$work/n0/node.key"
 node n0 ''
 [ "${PSCLI_ENDPOINT#*#}" = "${named#*#}" ] || fail "the node has another key"
 as alice expect 0 auth whoami

@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,24 +55,35 @@ static psd_status_t write_all(int fd, const char *text, size_t size, psd_error_t
     return fsync(fd) == 0 ? PSD_OK : psd_error_set(err, PSD_IO, "%s", strerror(errno));
 }
 
-psd_status_t ps_key_file_write(const char *path, const ps_key_pair_t *pair, psd_error_t *err)
+/* The names of the directory are on disk. */
+static psd_status_t sync_folder(const char *path, psd_error_t *err)
 {
-    char text[512];
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
-    int n = 0;
+    char folder[PATH_MAX];
+    const char *end = strrchr(path, '/');
+    int fd = -1;
     psd_status_t rc = PSD_OK;
 
-    if (fd < 0) {
-        return errno == EEXIST
-                   ? psd_error_set(err, PSD_IO,
-                                   "%s exists; it is left as it is, because its key may be in use",
-                                   path)
-                   : psd_error_set(err, PSD_IO, "cannot make %s: %s", path, strerror(errno));
+    (void)snprintf(folder, sizeof folder, "%.*s", end == NULL ? 1 : (int)(end - path + 1),
+                   end == NULL ? "." : path);
+    fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fsync(fd) != 0) {
+        rc = psd_error_set(err, PSD_IO, "%s", strerror(errno));
     }
-    n = snprintf(text, sizeof text,
-                 "# A key of psd. Whoever can read this file is \"%s\": keep it to yourself.\n"
-                 "name %s\npublic-key %s\nsecret-key %s\n",
-                 pair->name, pair->name, pair->public_key, pair->secret_key);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return rc;
+}
+
+static psd_status_t write_text(int fd, const ps_key_pair_t *pair, psd_error_t *err)
+{
+    char text[512];
+    int n = snprintf(text, sizeof text,
+                     "# A key of psd. Whoever can read this file is \"%s\": keep it to yourself.\n"
+                     "name %s\npublic-key %s\nsecret-key %s\n",
+                     pair->name, pair->name, pair->public_key, pair->secret_key);
+    psd_status_t rc = PSD_OK;
+
     if (fchmod(fd, S_IRUSR | S_IWUSR) != 0) { /* a umask may have taken something */
         rc = psd_error_set(err, PSD_IO, "%s", strerror(errno));
     }
@@ -78,14 +91,49 @@ psd_status_t ps_key_file_write(const char *path, const ps_key_pair_t *pair, psd_
         rc = write_all(fd, text, n < 0 ? 0 : (size_t)n, err);
     }
     explicit_bzero(text, sizeof text);
+    return rc;
+}
+
+static psd_status_t refuse_taken(const char *path, psd_error_t *err)
+{
+    return psd_error_set(err, PSD_IO,
+                         "%s exists; it is left as it is, because its key may be in use", path);
+}
+
+/* Whole under another name first, so that a file of the name is never half a key. */
+psd_status_t ps_key_file_write(const char *path, const ps_key_pair_t *pair, psd_error_t *err)
+{
+    char made[PATH_MAX];
+    struct stat file;
+    int n = snprintf(made, sizeof made, "%s.XXXXXX", path);
+    int fd = -1;
+    bool is_taken = lstat(path, &file) == 0;
+    psd_status_t rc = PSD_OK;
+
+    if (is_taken) {
+        return refuse_taken(path, err);
+    }
+    errno = ENAMETOOLONG;
+    fd = n < 0 || (size_t)n >= sizeof made ? -1 : mkostemp(made, O_CLOEXEC);
+    if (fd < 0) {
+        return psd_error_set(err, PSD_IO, "cannot make %s: %s", path, strerror(errno));
+    }
+    rc = write_text(fd, pair, err);
     if (close(fd) != 0 && rc == PSD_OK) {
         rc = psd_error_set(err, PSD_IO, "%s", strerror(errno));
     }
-    if (rc != PSD_OK) {
-        (void)unlink(path);
-        return psd_error_wrap(err, rc, "cannot write %s", path);
+    if (rc == PSD_OK && link(made, path) != 0) {
+        is_taken = errno == EEXIST;
+        rc = psd_error_set(err, PSD_IO, "%s", strerror(errno));
     }
-    return PSD_OK;
+    (void)unlink(made);
+    if (is_taken) {
+        return refuse_taken(path, err);
+    }
+    if (rc == PSD_OK) {
+        rc = sync_folder(path, err);
+    }
+    return rc == PSD_OK ? PSD_OK : psd_error_wrap(err, rc, "cannot write %s", path);
 }
 
 /* ---- reading ---- */
