@@ -107,6 +107,8 @@ static bool is_here(const psd_client_t *client)
            strncmp(endpoint, "tcp://", strlen("tcp://")) != 0;
 }
 
+static const ps_relay_calls_t CALLS = {.connect = psd_connect, .close = psd_close};
+
 psd_status_t ps_overlay_open(const psd_client_t *client, const ps_wish_t *wish,
                              ps_relay_thread_t **ret_relay, psd_error_t *err)
 {
@@ -127,8 +129,8 @@ psd_status_t ps_overlay_open(const psd_client_t *client, const ps_wish_t *wish,
                            "one; set PSD_OVERLAY_LISTEN to tcp://ADDRESS:* of this host",
                            client->endpoint);
     }
-    return rc == PSD_OK ? ps_relay_thread_open(client->endpoint, &client->options, listen.text,
-                                               ret_relay, err)
+    return rc == PSD_OK ? ps_relay_thread_open(client->endpoint, &client->options, &CALLS,
+                                               listen.text, ret_relay, err)
                         : rc;
 }
 

@@ -53,6 +53,7 @@ struct ps_relay_thread {
     pthread_t thread;
     ps_context_t *context; /* owned */
     ps_socket_t *port;     /* owned */
+    const ps_relay_calls_t *calls;
     psd_client_t *courier; /* owned */
     ps_relay_t *relay;     /* owned */
     ps_relay_speaker_t speaker;

@@ -34,7 +34,7 @@ static void destroy(ps_relay_thread_t **self_p)
     }
     ps_ways_done(self);
     ps_socket_drop(&self->port);
-    psd_close(&self->courier);
+    self->calls->close(&self->courier);
     ps_context_destroy(&self->context);
     ps_relay_destroy(&self->relay);
     while (ps_map_next(&self->tables, &at, &id, &table)) {
@@ -75,8 +75,8 @@ static psd_status_t bind_port(ps_relay_thread_t *self, const char *listen, psd_e
 }
 
 psd_status_t ps_relay_thread_open(const char *endpoint, const psd_options_t *options,
-                                  const char *listen, ps_relay_thread_t **ret_thread,
-                                  psd_error_t *err)
+                                  const ps_relay_calls_t *calls, const char *listen,
+                                  ps_relay_thread_t **ret_thread, psd_error_t *err)
 {
     PSD_AUTO(destroy) ps_relay_thread_t *self = ps_alloc(1, sizeof *self);
     psd_options_t quiet = *options;
@@ -85,6 +85,7 @@ psd_status_t ps_relay_thread_open(const char *endpoint, const psd_options_t *opt
     if (self == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a relay");
     }
+    self->calls = calls;
     self->n_forks = ps_fork_count();
     quiet.on_wait = NULL;
     quiet.no_guest = true;
@@ -96,7 +97,7 @@ psd_status_t ps_relay_thread_open(const char *endpoint, const psd_options_t *opt
         rc = ps_desk_new(ps_socket_endpoint(self->port, 0), &self->desk, err);
     }
     if (rc == PSD_OK) {
-        rc = psd_connect(endpoint, &quiet, &self->courier, err);
+        rc = calls->connect(endpoint, &quiet, &self->courier, err);
     }
     if (rc == PSD_OK) {
         *ret_thread = self;

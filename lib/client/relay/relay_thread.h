@@ -27,12 +27,20 @@
 
 typedef struct ps_relay_thread ps_relay_thread_t;
 
+/* How the client that brings bundles to the nodes is made and ended: psd_connect and psd_close,
+ * which stand above this room. */
+typedef struct ps_relay_calls {
+    psd_status_t (*connect)(const char *endpoint, const psd_options_t *options,
+                            psd_client_t **ret_client, psd_error_t *err);
+    void (*close)(psd_client_t **client_p);
+} ps_relay_calls_t;
+
 /* Opens the port at `listen`, tcp with port 0 or * for any, and connects to psd as the worker
- * did. Errors: PSD_INVALID an address that others cannot use; PSD_IO it cannot be bound; those
- * of psd_connect. */
+ * did. `calls` must last as long as the thread. Errors: PSD_INVALID an address that others cannot
+ * use; PSD_IO it cannot be bound; those of psd_connect. */
 PSD_MUST_CHECK psd_status_t ps_relay_thread_open(const char *endpoint, const psd_options_t *options,
-                                                 const char *listen, ps_relay_thread_t **ret_thread,
-                                                 psd_error_t *err);
+                                                 const ps_relay_calls_t *calls, const char *listen,
+                                                 ps_relay_thread_t **ret_thread, psd_error_t *err);
 /* Borrowed. */
 ps_desk_t *ps_relay_thread_desk(const ps_relay_thread_t *self);
 /* Errors: PSD_IO; PSD_INVALID; PSD_NOMEM. */
