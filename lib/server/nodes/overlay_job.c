@@ -9,7 +9,7 @@
 #include "protocol/overlay/overlay_fixed.h"
 
 #define AHEAD_MS 3600000 /* another registry member's wall clock, at most */
-#define COLOURS_MAX 4u   /* so many trees at most: each has a last worker of its own */
+#define COLOURS_MAX 4u   /* that many trees at most: each has a last worker of its own */
 
 void ps_overlay_job_done(ps_overlay_job_t *self)
 {

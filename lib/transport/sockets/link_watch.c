@@ -74,7 +74,7 @@ static uint16_t next_event(void *monitor, uint32_t *ret_value)
     return number;
 }
 
-/* One more handshake has failed: so many in a row that the server must have another key? */
+/* One more handshake has failed. Are these enough in a row to blame another key? */
 static bool is_hung_up(ps_socket_t *self, uint64_t now_ms)
 {
     if (self->n_failures == 0 || now_ms - self->failed_ms >= GIVEN_UP_MS) {
