@@ -17,7 +17,7 @@ SYNTHESIS = re.compile(
     r"Synthesis: Tested: \D*(\d+)\D* \| Passing: \D*(\d+)\D* "
     r"\| Failing: \D*(\d+)\D* \| Crashing: \D*(\d+)")
 LOGGED = re.compile(r"(\S+: )?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
-UNSTARTED = re.compile(r"error while loading shared libraries: .*: Cannot allocate memory")
+UNSTARTED = re.compile(r"\S+: error while loading shared libraries: .*: Cannot allocate memory")
 GOOD = {"OK", "EXPECTEDFAIL"}
 SHOWN = 6000  # characters of a test that failed, of its words and of logs
 
@@ -61,7 +61,7 @@ def read_tests(path):
 def main():
     if sys.argv[1] == "--unstarted":
         for name, test in read_tests(sys.argv[2]).items():
-            if test["result"] not in GOOD and UNSTARTED.search(output_of(test)):
+            if test["result"] not in GOOD and UNSTARTED.fullmatch(output_of(test).strip()):
                 print(name.split(" / ")[-1])
         return
     passed = failed = 0

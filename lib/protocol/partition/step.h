@@ -24,6 +24,7 @@ typedef struct ps_step {
     ps_peers_t peers;
     ps_map_t tables;              /* id -> ps_local_table_t, owned */
     ps_map_t jobs;                /* id -> ps_job_t, owned */
+    ps_map_t dropped;             /* ids of tables that were dropped while this shard runs */
     struct ps_shard_links *links; /* to and from shards with copies; borrowed */
     ps_coder_t *coder;            /* owned; NULL until a filter is used */
     ps_shard_counts_t *counts;    /* borrowed */
@@ -31,7 +32,7 @@ typedef struct ps_step {
     uint64_t now_ms;
     ps_outbox_t *outbox;
     uint32_t told_job;     /* jobs up to this one are known here, or gone */
-    uint32_t told_table;   /* … and tables; one that was dropped here counts */
+    uint32_t told_table;   /* … and tables */
     uint64_t other_bytes;  /* of the node's other shards */
     uint32_t other_giving; /* of these, the shards that send rows to new copies */
     uint64_t given_bytes;  /* of state and rows, to new copies */

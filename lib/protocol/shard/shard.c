@@ -72,6 +72,7 @@ void ps_shard_destroy(ps_shard_t **self_p)
     }
     ps_map_done(&self->step.tables);
     ps_map_done(&self->step.jobs);
+    ps_map_done(&self->step.dropped);
     ps_peers_done(&self->step.peers);
     ps_shard_links_done(&self->links);
     ps_session_set_done(&self->ended);
@@ -180,7 +181,8 @@ void ps_shard_request(ps_shard_t *self, const ps_request_t *request)
     if (request->job != 0) {
         request->peer->job = request->job;
     }
-    if (table == NULL && request->table > self->step.told_table) {
+    if (table == NULL && request->table > self->step.told_table &&
+        ps_map_get(&self->step.dropped, request->table) == NULL) {
         /* A node that has just started hears of its tables one after the other. */
         ps_answer_refused(&self->step, request, PSD_BUSY, 0, "this node knows no such table yet");
         return;

@@ -506,10 +506,9 @@ psd_status_t ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_
 void ps_shard_step_drop(ps_shard_t *self, const ps_event_t *event)
 {
     ps_local_table_t *table = ps_map_remove(&self->step.tables, event->table);
+    bool is_noted = ps_map_put(&self->step.dropped, event->table, self);
 
-    if (event->table > self->step.told_table) {
-        self->step.told_table = event->table;
-    }
+    (void)is_noted; /* without memory it counts as one that is not told yet, for a while */
     for (uint32_t i = 0; table != NULL && i < table->spec.n_partitions; i++) {
         if (table->partitions[i] != NULL) {
             ps_partition_leave(&self->step, table->partitions[i], NULL);

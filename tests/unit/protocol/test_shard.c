@@ -281,6 +281,13 @@ Test(shard, refuses_a_table_that_it_may_be_told_of_for_now)
     message.push.table = 9;
     cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
     expect_refused(&bench, PSD_BUSY, "this node knows no such table yet");
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_DROP, .table = 10}), PSD_OK);
+    cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+    expect_refused(&bench, PSD_BUSY, "this node knows no such table yet");
+    message.push.table = 10;
+    cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+    expect_refused(&bench, PSD_NO_TABLE, "the table does not exist");
+    message.push.table = 9;
     bench.told_table = 9;
     cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
     expect_refused(&bench, PSD_NO_TABLE, "the table does not exist");
