@@ -285,12 +285,13 @@ void ps_member_search(ps_member_t *self, const ps_socket_args_t *socket)
 psd_status_t ps_member_move(ps_member_t *self, const char *registry, const ps_socket_args_t *socket,
                             psd_error_t *err)
 {
-    ps_socket_args_t args = *socket;
     ps_socket_t *link = NULL;
     psd_status_t rc = PSD_OK;
 
-    args.lane.spin_us = 0; /* it waits for seconds */
     if (registry != NULL) {
+        ps_socket_args_t args = *socket;
+
+        args.lane.spin_us = 0; /* it waits for seconds */
         rc = ps_socket_connect(registry, &args, &link, err);
     }
     if (rc != PSD_OK) {
