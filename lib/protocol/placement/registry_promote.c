@@ -145,8 +145,8 @@ static uint32_t heir_of(ps_look_t *look, const ps_spot_t *spot)
 
 /* Copies on suspect nodes, and kept ones, may lack records that the primary, at
  * 0, has or will have. A primary that handed over because clients cannot reach
- * it may also be unreachable for the new one, which must not wait for it. true: one is left
- * out. */
+ * it may also be unreachable for the new one, which must not wait for it. true: one that was
+ * in sync is left out. */
 static bool leave_out(const ps_look_t *look, ps_copies_t *copies, bool handed)
 {
     bool any = false;
@@ -157,24 +157,11 @@ static bool leave_out(const ps_look_t *look, ps_copies_t *copies, bool handed)
         if (copy->state == PS_COPY_KEPT ||
             (copy->state == PS_COPY_IN_SYNC && (ps_copy_is_suspect(look->registry, copy) ||
                                                 (handed && ps_copy_is_unreached(look, copy))))) {
-            any = true;
+            any = any || copy->state == PS_COPY_IN_SYNC;
             ps_copies_set_state(copies, i, PS_COPY_CATCHING_UP);
         }
     }
     return any;
-}
-
-/* The new primary was heard lately; where the old one handed over, since it was asked: both may
- * have been lost in between, and the old one has what it had. */
-static bool is_heir_there(ps_look_t *look, const ps_spot_t *spot, const ps_copies_t *copies)
-{
-    const ps_node_t *node = ps_copy_node(look->registry, &copies->at[0]);
-
-    if (spot->watch->prefer != 0 && node->last_seen_ms < spot->watch->asked_ms) {
-        ps_look_due(look, look->now_ms + look->registry->args.ask_again_ms);
-        return false;
-    }
-    return ps_primary_is_there(look, copies);
 }
 
 psd_status_t ps_step_promote(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
@@ -191,7 +178,7 @@ psd_status_t ps_step_promote(ps_look_t *look, const ps_spot_t *spot, psd_error_t
     }
     lost = are_rows_lost(spot, heir);
     ps_copies_promote(&copies, heir);
-    if (leave_out(look, &copies, spot->watch->prefer != 0) && !is_heir_there(look, spot, &copies)) {
+    if (leave_out(look, &copies, spot->watch->prefer != 0) && !ps_primary_is_there(look, &copies)) {
         return PSD_OK;
     }
     if (spot->watch->prefer != 0 && spot->watch->prefer != copies.at[0].incarnation) {
