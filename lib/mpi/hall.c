@@ -293,7 +293,7 @@ void ps_hall_lose(ps_hall_t *self, int rank)
     ps_hall_lock(self);
     self->is_lost[rank] = true;
     while ((channel = next_channel(self, &at)) != NULL) {
-        if (channel->rank == rank) { /* it may only have been stopped: its side is told */
+        if (channel->rank == rank) { /* it may only have been stopped: send it a CLOSE */
             turn_away(self, rank, channel->peer);
             ps_channel_lose(channel, self);
             at = 0;

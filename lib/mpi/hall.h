@@ -65,7 +65,7 @@ void ps_hall_lose(ps_hall_t *self, int rank);
 bool ps_hall_look_lingering(ps_hall_t *self, uint64_t now_ms);
 /* All ends are to be closed, for linger_ms at most. */
 void ps_hall_end(ps_hall_t *self, uint32_t linger_ms);
-/* Then the other ranks are told that nothing more comes. */
+/* Then tells the other ranks that nothing more comes. */
 void ps_hall_tell_end(ps_hall_t *self);
 /* Sleeps for that long at most; not when there is something to collect. */
 void ps_hall_sleep(ps_hall_t *self, uint32_t us);

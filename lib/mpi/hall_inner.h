@@ -74,9 +74,9 @@ ps_channel_t *ps_channel_new(ps_end_t *end, int rank, uint64_t conn, ps_mpi_parc
 void ps_channel_list(ps_channel_t *self, ps_hall_t *hall);
 /* Its end is closed: what is queued goes, until then. */
 void ps_channel_linger(ps_channel_t *self, ps_hall_t *hall, uint64_t till_ms);
-/* Its end gets no more by it, and is told. */
+/* Nothing more reaches its end through it; wakes the end. */
 void ps_channel_tell_end(ps_channel_t *self);
-/* Its peer is gone; the end is told. It is freed. */
+/* Its peer is gone: wakes the end and frees the channel. */
 void ps_channel_lose(ps_channel_t *self, ps_hall_t *hall);
 /* Moves what may go to the end of *parcels, at most room > 0; it may be freed
  * with that. What is left stays listed. Returns how many. */

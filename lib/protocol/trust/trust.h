@@ -6,8 +6,9 @@
  *             each message needs.
  * It uses     lib/wire (the kinds of data messages), lib/model (names), lib/base.
  * It ignores  How a caller proves its key or uid, sockets, and where principals are stored
- *             (registry). No port asks this room yet: only `pscli auth can-i` and the
- *             registry's check of its last administrator do.
+ *             (registry). Who asks it, at level encrypt: control_may.c and shard_gate.c of
+ *             lib/server; at any level `pscli auth can-i` and the registry, for its last
+ *             administrator.
  * Start at    trust_roles.def for the rights, trust_kinds.def for the requests.
  */
 /*

@@ -72,7 +72,7 @@ void ps_shard_gate_greet(ps_shard_gate_t *self, uint64_t conn, const ps_asker_t 
         }
         row = ps_alloc(1, sizeof *row);
         if (row == NULL || !ps_map_put(&self->conns, conn, row)) {
-            ps_free(row); /* it is told to say HELLO again */
+            ps_free(row); /* the client is asked for HELLO again */
             return;
         }
     }
@@ -136,7 +136,8 @@ static uint32_t wanted(const ps_message_t *message, const ps_need_t *need)
     return verbs;
 }
 
-/* table: its number; 0: none. name: NULL: unknown. Names are told to whom may look at them. */
+/* table: its number; 0: none. name: NULL: unknown. A refusal shows the name only to a caller that
+ * may look at the table. */
 static psd_status_t refuse(const gate_conn_t *row, ps_verb_t verb, ps_object_t object,
                            uint32_t table, const char *name, psd_error_t *err)
 {
