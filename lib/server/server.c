@@ -170,6 +170,7 @@ static psd_status_t start_shards(ps_server_t *self, psd_error_t *err)
     };
     psd_status_t rc = PSD_OK;
 
+    args.socket.lane.spin_us = (uint32_t)config->lane.spin_us;
     (void)snprintf(args.host, sizeof args.host, "%.200s", self->host);
     args.first_port = config->listen.shard_ports.first;
     (void)snprintf(args.advertise, sizeof args.advertise, "%.200s", self->advertise);

@@ -29,8 +29,7 @@ ps_socket_args_t ps_server_socket_args(const ps_server_t *self)
         .keys = self->rights == NULL ? NULL : &self->keys,
         .peers = (ps_door_peers_t)config->lane.peers,
         .lane = {.most = (uint32_t)config->lane.max,
-                 .arena_bytes = config->lane.arena_bytes,
-                 .spin_us = (uint32_t)config->lane.spin_us},
+                 .arena_bytes = config->lane.arena_bytes},
     };
 }
 
@@ -117,9 +116,7 @@ psd_status_t ps_server_open_port(ps_server_t *self, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     args.patience_ms = PS_PATIENCE_SMALL_MS;
-    args.lane.spin_us = 0; /* it waits for seconds */
     rc = ps_socket_bind((const char *const *)list->items, list->n_items, &args, &self->port, err);
-
     if (rc != PSD_OK) {
         return rc;
     }

@@ -81,7 +81,8 @@ PSD_MUST_CHECK psd_status_t ps_server_open_turns(ps_server_t *self, psd_error_t 
 
 /* ---- server_doors.c ---- */
 
-/* The options of its sockets. */
+/* The options of its sockets, which wait without spinning: only those of
+ * shards gain by it. */
 ps_socket_args_t ps_server_socket_args(const ps_server_t *self);
 /* A fresh random incarnation. Errors: PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_server_settle_life(ps_server_t *self, psd_error_t *err);

@@ -203,8 +203,9 @@ static bool falls(cluster_t *self)
 {
     cluster_plan_t *plan = &self->plan;
 
-    if (plan->falls == 0 || self->now_ms <= CLUSTER_START_MS || self->now_ms >= CLUSTER_CALM_MS ||
-        plan->n_faults == CLUSTER_FAULTS_MAX || cluster_below(self, 1000) >= plan->falls) {
+    if (plan->falls == 0 || self->begins || self->now_ms <= CLUSTER_START_MS ||
+        self->now_ms >= CLUSTER_CALM_MS || plan->n_faults == CLUSTER_FAULTS_MAX ||
+        cluster_below(self, 1000) >= plan->falls) {
         return false;
     }
     plan->faults[plan->n_faults++] =

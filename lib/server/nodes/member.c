@@ -289,10 +289,7 @@ psd_status_t ps_member_move(ps_member_t *self, const char *registry, const ps_so
     psd_status_t rc = PSD_OK;
 
     if (registry != NULL) {
-        ps_socket_args_t args = *socket;
-
-        args.lane.spin_us = 0; /* it waits for seconds */
-        rc = ps_socket_connect(registry, &args, &link, err);
+        rc = ps_socket_connect(registry, socket, &link, err);
     }
     if (rc != PSD_OK) {
         return rc;

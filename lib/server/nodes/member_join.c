@@ -203,14 +203,12 @@ static psd_status_t join_one(joining_t *self, ps_joined_t *joined, psd_error_t *
 {
     uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
     ps_member_t *member = self->member;
-    ps_socket_args_t args = *self->socket;
     psd_status_t rc = PSD_OK;
 
-    args.lane.spin_us = 0; /* as in ps_member_move */
     ps_socket_drop(&member->link);
     (void)snprintf(member->registry, sizeof member->registry, "%s",
                    ps_finder_endpoint(&self->finder));
-    rc = ps_socket_connect(member->registry, &args, &member->link, err);
+    rc = ps_socket_connect(member->registry, self->socket, &member->link, err);
     if (rc == PSD_OK) {
         ps_socket_wake_by(member->link, member->host->end_fd);
         rc = ask_join(self, joined, err);
