@@ -121,6 +121,8 @@ bool cluster_member_may_answer(const struct cluster *self);
 uint32_t cluster_member_leader(const struct cluster *self, uint32_t at);
 /* The state that has most; NULL: all members are down. */
 ps_registry_t *cluster_members_state(const struct cluster *self);
+/* One that is up has applied all that was ever applied. */
+bool cluster_members_know_all(const struct cluster *self);
 /* All have everything. */
 bool cluster_members_are_level(const struct cluster *self);
 

@@ -332,6 +332,16 @@ ps_registry_t *cluster_members_state(const cluster_t *self)
     return best == NULL ? NULL : best->state;
 }
 
+bool cluster_members_know_all(const cluster_t *self)
+{
+    for (uint32_t i = 0; i < self->plan.n_members; i++) {
+        if (self->members[i].quorum != NULL && self->members[i].db.applied.index == self->story.n) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool cluster_members_are_level(const cluster_t *self)
 {
     for (uint32_t i = 0; i < self->plan.n_members; i++) {

@@ -13,6 +13,15 @@ const ps_table_t *cluster_registry_table(const cluster_t *self)
     return machine == NULL ? NULL : ps_registry_table_by_id(machine, self->table);
 }
 
+/* The same for those who must know the last decision: NULL while none that is up has applied
+ * all that was. */
+static const ps_table_t *newest_table(const cluster_t *self)
+{
+    return !cluster_is_replicated(self) || cluster_members_know_all(self)
+               ? cluster_registry_table(self)
+               : NULL;
+}
+
 /* Whole by the map, or dropped last, and it has kept its rows since. */
 static bool has_all(const cluster_t *self, const ps_copy_t *copy, uint32_t partition)
 {
@@ -67,7 +76,7 @@ static bool is_there(const cluster_t *self, const ps_copy_t *copy, uint32_t part
  * them, while it does not know which are lost. */
 bool cluster_registry_spares(const cluster_t *self, uint32_t node, uint32_t partition)
 {
-    const ps_table_t *table = cluster_registry_table(self);
+    const ps_table_t *table = newest_table(self);
     const ps_copies_t *copies = table == NULL ? NULL : &table->copies[partition];
     uint64_t own = self->nodes[node].incarnation;
     uint32_t n_whole = 0;
@@ -84,10 +93,10 @@ bool cluster_registry_spares(const cluster_t *self, uint32_t node, uint32_t part
 
 bool cluster_registry_is_last(const cluster_t *self, uint32_t node, uint32_t partition)
 {
-    const ps_table_t *table = cluster_registry_table(self);
+    const ps_table_t *table = newest_table(self);
     const ps_copies_t *copies = table == NULL ? NULL : &table->copies[partition];
-    bool is_own = false;
-    bool any_lost = false;
+    bool is_own = table == NULL;
+    bool any_lost = table == NULL;
 
     for (uint32_t k = 0; copies != NULL && k < copies->n; k++) {
         const ps_copy_t *copy = &copies->at[k];
@@ -132,7 +141,7 @@ static bool may_lose(const cluster_t *self, uint32_t node, uint32_t partition,
 
 bool cluster_registry_spares_disk(const cluster_t *self, uint32_t node)
 {
-    const ps_table_t *table = cluster_registry_table(self);
+    const ps_table_t *table = newest_table(self);
 
     for (uint32_t i = 0; table != NULL && i < self->plan.n_partitions; i++) {
         if (!may_lose(self, node, i, &table->copies[i])) {

@@ -10,6 +10,8 @@
 #include "protocol/placement/registry_decide.h"
 
 #define TICKS 4     /* looks within suspect_after */
+/* No two leaders number alike: an answer to an earlier one may come late. */
+#define TERM_SHIFT 32
 #define HASTE_MS 50 /* between two looks while a brief question waits */
 
 psd_status_t ps_overseer_new(const ps_overseer_args_t *args, uint64_t now_ms,
@@ -22,6 +24,7 @@ psd_status_t ps_overseer_new(const ps_overseer_args_t *args, uint64_t now_ms,
     }
     self->is = *args;
     self->ticked_ms = now_ms;
+    self->last_serial = args->term << TERM_SHIFT;
     self->sessions = ps_registry_old_sessions(args->registry);
     *ret_overseer = self;
     self = NULL;

@@ -108,6 +108,9 @@ void ps_registry_keep(ps_registry_t *self)
 void ps_registry_undo(ps_registry_t *self)
 {
     struct ps_registry_journal *journal = self->journal;
+    /* Tables may have a revision of what is undone, and tells may count it as told: what
+     * changes next is newer than that. */
+    uint64_t revision = self->revision;
 
     while (journal->n_saved > 0) { /* what was saved first is how it was */
         const ps_saved_t *saved = &journal->saved[--journal->n_saved];
@@ -116,6 +119,7 @@ void ps_registry_undo(ps_registry_t *self)
         memcpy(saved->to, journal->old.data + journal->old.size, saved->size);
     }
     *self = journal->before;
+    self->revision = revision;
     ps_node_done(&journal->node_in);
     ps_table_done(&journal->table_in);
     ps_job_entry_done(&journal->job_in);
