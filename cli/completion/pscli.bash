@@ -20,7 +20,7 @@ _pscli() {
         esac
     done
     case $noun in
-    "") words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top page support-bundle auth bench context env explain completion help version" ;;
+    "") words=" cluster node table checkpoint push pull plan data job worker clock why run check slow wait top page support-bundle auth bench context env explain completion help version" ;;
     cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore settings get set unset registry rebuild" ;;
     node) [ -z "$verb" ] && words=" list inspect drain remove promote demote" ;;
     table) [ -z "$verb" ] && words=" create list inspect drop ack set export import" ;;
@@ -35,6 +35,7 @@ _pscli() {
     why) rest=$verb; verb="" ;;
     run) rest=$verb; verb="" ;;
     check) rest=$verb; verb="" ;;
+    slow) rest=$verb; verb="" ;;
     wait) rest=$verb; verb="" ;;
     top) rest=$verb; verb="" ;;
     page) rest=$verb; verb="" ;;
@@ -334,7 +335,7 @@ _pscli() {
         flags+=" --man"
         case $previous in
         esac
-        words=" cluster node table checkpoint push pull plan data job worker clock why run check wait top page support-bundle auth bench context env explain completion help version"
+        words=" cluster node table checkpoint push pull plan data job worker clock why run check slow wait top page support-bundle auth bench context env explain completion help version"
         ;;
     "version")
         ;;
@@ -345,6 +346,13 @@ _pscli() {
         esac
         [ -z "$rest$value" ] && [[ $current != -* ]] &&
             words=$(printf "%s\n" health lag clocks backup)
+        ;;
+    "slow")
+        flags+=" --limit"
+        case $previous in
+        esac
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
         ;;
     "wait")
         flags+=" --for"

@@ -33,6 +33,20 @@ static const ps_opt_t CHECK_OPTIONS[] = {
      .help = "text (as --output says), a line for nagios, or a file for prometheus"},
     {.name = NULL}};
 
+static const ps_example_t SLOW_EXAMPLES[] = {
+    {"pscli slow", "the slowest requests of all tables"},
+    {"pscli slow w --limit 5 -o wide", "of table w, with rows, bytes and sessions"},
+    {"pscli slow -o json | jq '.slow[] | select(.gate_s > 1)'", "those that slower workers held"},
+    {NULL, NULL}};
+static const ps_opt_t SLOW_OPTIONS[] = {{.name = "limit",
+                                         .kind = PS_OPT_U64,
+                                         .value = "N",
+                                         .min = 1,
+                                         .max = 10000,
+                                         .fallback = "20",
+                                         .help = "requests to show at most"},
+                                        {.name = NULL}};
+
 static const ps_example_t WAIT_EXAMPLES[] = {
     {"pscli wait cluster --for healthy --timeout 60s", "after a start"},
     {"pscli wait job/demo --for clock=100 --timeout 1h", "every worker has finished 100 clocks"},
@@ -107,6 +121,22 @@ const ps_cmd_t ps_cmds_watch[] = {
      .options = CHECK_OPTIONS,
      .flags = PS_CMD_WATCH,
      .run = ps_cmd_check},
+    {.noun = "slow",
+     .arguments = "[TABLE]",
+     .max_args = 1,
+     .complete = "table",
+     .summary = "the slowest requests, and where their time went",
+     .details =
+         "Pushes, pulls, marks and bundles of which one part took log.slow_ms (200 ms) or longer, "
+         "the slowest first. GATE: the request waited for slower workers. QUEUE: for anything "
+         "else that holds requests; HELD_FOR names it. WORK: the shard received, applied and "
+         "answered it, with what it let through. COPIES and FLUSH: its answer waited for copies "
+         "or for the disk. Each shard keeps 128 requests: a new one takes the place of one that "
+         "is older than a minute, else of the fastest. They are in memory alone.",
+     .examples = SLOW_EXAMPLES,
+     .options = SLOW_OPTIONS,
+     .flags = PS_CMD_WATCH,
+     .run = ps_cmd_slow},
     {.noun = "wait",
      .arguments = "TARGET",
      .min_args = 1,

@@ -35,6 +35,7 @@ static const struct {
     {"clocks", "clock_list", NULL},
     {"clocks/" NAME, "clock_inspect", "job"},
     {"checkpoints", "checkpoint_list", NULL},
+    {"slow", "slow", NULL},
     {"events", "cluster_events", NULL},
 };
 #define N_PATHS (sizeof PATHS / sizeof PATHS[0])

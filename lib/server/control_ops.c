@@ -36,6 +36,7 @@ const ps_control_row_t ps_control_ops[] = {
     {ROW(clock_list), ps_control_clock_list, false, false, PS_ASK_NONE},
     {ROW(clock_inspect), ps_control_clock_inspect, false, false, PS_ASK_JOB},
     {ROW(why), ps_control_why, false, false, PS_ASK_JOB},
+    {ROW(slow), ps_control_slow, false, false, PS_ASK_NONE},
     {ROW(cluster_status), ps_control_cluster_status, false, false, PS_ASK_BRIEFLY},
     {ROW(cluster_events), ps_control_cluster_events, false, false, PS_ASK_NONE},
     {ROW(cluster_backup), ps_control_cluster_backup, false, false, PS_ASK_NONE},

@@ -149,6 +149,7 @@ static psd_status_t start_shards(ps_server_t *self, psd_error_t *err)
                 .retire_after_ms = RETIRE_AFTER_MS,
                 .record_bytes = config->limits.frame_bytes - PS_HEADER_MAX,
                 .trace = config->log.level >= PS_LOG_DEBUG,
+                .slow_ms = (uint32_t)config->log.slow_ms,
                 .lease_ms = (uint32_t)config->copies.lease_ms,
                 .slow_after_ms = (uint32_t)config->copies.slow_after_ms,
                 .tail_bytes = config->copies.tail_bytes,

@@ -93,6 +93,39 @@ wait $healthy || {
     cat "$work/healthy"
 }
 
+# ---- slow ----
+# A worker waits at the gate until the other one has finished its clock.
+expect 0 table create gated --rows 10
+expect 0 slow
+gated_worker() {
+    PSD_ENDPOINT=$PSCLI_ENDPOINT PSD_JOB=slow PSD_WORKERS=2 PSD_WORKER=$1 PSD_MAX_DELAY=0 \
+        "$CLI_WORKER" gated 1 "${@:2}"
+}
+gated_worker 0 hold >"$work/first" 2>&1 &
+first=$!
+waits_long() {
+    "$PSCLI_PROGRAM" clock inspect slow -o json 2>/dev/null |
+        grep -q '"waiting_s":\(0\.[3-9]\|[1-9]\)'
+}
+wait_for waits_long || fail "no worker waits"
+gated_worker 1 >"$work/second" 2>&1 || fail "$(cat "$work/second")"
+wait $first || fail "$(cat "$work/first")"
+expect 0 slow gated -o json
+python3 - "$work/out" <<'EOF' || fail "slow: $(cat "$work/out")"
+import json, sys
+slow = [s for s in json.load(open(sys.argv[1]))["slow"] if s["kind"] == "PULL"]
+one = slow[0]
+assert one["table"] == "gated" and one["job"] == "slow" and one["worker"] == 0, one
+assert one["gate_s"] >= 0.2 and one["held_for"] == "clock", one
+parts = sum(one[k + "_s"] for k in ("gate", "queue", "work", "copies", "flush"))
+assert abs(parts - one["total_s"]) < 1e-6, one
+EOF
+expect 0 slow
+out_has '^AGO +KIND +TABLE'
+expect 5 slow nothing
+expect 2 slow --limit 0
+expect 0 table drop gated --yes
+
 # ---- top ----
 expect 0 table create w --rows 100
 expect 0 top --once --every 100ms

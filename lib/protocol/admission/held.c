@@ -108,9 +108,21 @@ bool ps_partition_hold(ps_step_t *step, ps_partition_t *self, const ps_request_t
     return true;
 }
 
+static void note_slow(ps_step_t *step, const ps_held_t *held)
+{
+    ps_slow_t slow = ps_request_slow(&held->is, step->now_ms);
+
+    slow.held_ms = step->now_ms - held->since_ms;
+    slow.held_for = held->why;
+    ps_step_note_slow(step, &slow);
+}
+
 void ps_partition_let_go(ps_step_t *step, ps_partition_t *self, ps_held_t *held)
 {
     count_held(step, self, &held->is, false);
+    if (ps_step_is_slow(step, step->now_ms - held->since_ms)) {
+        note_slow(step, held);
+    }
     ps_histogram_add(&step->counts->held_for[held->why],
                      (step->now_ms - held->since_ms) * NS_PER_MS);
     ps_held_remove(&self->held, &held);

@@ -32,6 +32,8 @@ typedef struct ps_shard_args {
                                        are in use */
     uint32_t retire_after_ms;       /* a window must be idle for this time before another one
                                        replaces it; 0: no wait */
+    uint32_t slow_ms;               /* a part of a request's time is slow from here on (slow_log.h);
+                                       0: none is */
     bool trace;                     /* also a note for every push, mark and pull */
     bool log;                       /* a record effect for every change, because the shell reads
                                      * them

@@ -9,7 +9,7 @@
 #include "protocol/overseer/overseer_state.h"
 #include "protocol/placement/registry_decide.h"
 
-#define TICKS 4     /* looks within suspect_after */
+#define TICKS 4 /* looks within suspect_after */
 /* No two leaders number alike: an answer to an earlier one may come late. */
 #define TERM_SHIFT 32
 #define HASTE_MS 50 /* between two looks while a brief question waits */

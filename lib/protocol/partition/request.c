@@ -167,3 +167,19 @@ void ps_held_clear(ps_held_list_t *self)
     }
     ps_map_done(&self->own);
 }
+
+ps_slow_t ps_request_slow(const ps_request_t *self, uint64_t now_ms)
+{
+    return (ps_slow_t){.session = self->session,
+                       .request = self->request,
+                       .table = self->table,
+                       .partition = self->partition,
+                       .kind = self->kind,
+                       .job = self->job,
+                       .worker = self->worker,
+                       .clock = self->clock,
+                       .rows = self->slice.n_rows,
+                       .bytes = ps_payload_size(self->payload),
+                       .at_ms = now_ms,
+                       .held_for = PS_HELD_NOT};
+}

@@ -15,6 +15,7 @@
 #include "protocol/partition/peer.h"
 #include "protocol/facts/counts.h"
 #include "protocol/facts/sending.h"
+#include "protocol/facts/slow_log.h"
 #include "wire/messages/message.h"
 
 typedef struct ps_request {
@@ -56,6 +57,9 @@ typedef struct ps_request {
 /* Reads message, which is of one of the five kinds; zeroes the other fields of
  * the request. */
 void ps_request_read(const ps_message_t *message, ps_request_t *ret_request);
+
+/* What the log of slow requests knows of it, without a part. */
+ps_slow_t ps_request_slow(const ps_request_t *self, uint64_t now_ms);
 
 /* Reads the rows of another table, too. */
 static inline bool ps_request_is_paired(const ps_request_t *self)

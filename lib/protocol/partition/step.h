@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "protocol/core/outbox.h"
 #include "protocol/facts/shard_args.h"
+#include "protocol/facts/slow_log.h"
 #include "protocol/partition/peer.h"
 #include "wire/filters/filter_code.h"
 
@@ -55,7 +56,21 @@ typedef struct ps_step {
     uint64_t give_free_us; /* their bandwidth limits are used up until then */
     uint64_t gave_ms;      /* when the last rows were sent; 0: never */
     uint64_t asked_ms;     /* when a client last sent a request; 0: never */
+    ps_slow_log_t slow;
 } ps_step_t;
+
+/* Whether that part of a request's time is slow. */
+static inline bool ps_step_is_slow(const ps_step_t *self, uint64_t ms)
+{
+    return ms >= self->args.slow_ms && self->args.slow_ms > 0;
+}
+
+static inline void ps_step_note_slow(ps_step_t *self, const ps_slow_t *slow)
+{
+    if (ps_slow_log_add(&self->slow, slow)) {
+        ps_count_add(self->counts->slow, 1);
+    }
+}
 
 /* The memory in use that memory_bytes limits. */
 static inline uint64_t ps_step_bytes(const ps_step_t *self)

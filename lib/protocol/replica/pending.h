@@ -21,6 +21,9 @@ typedef struct ps_waiting_answer {
     bool bulk;         /* on the client's bulk connection */
     uint64_t tell_ms;  /* when to answer PARKED; UINT64_MAX: never */
     uint64_t since_ms; /* it waits since then */
+    ps_kind_t kind;    /* of the request */
+    uint64_t rows;
+    uint64_t bytes;
     uint32_t job;      /* of the request; 0: not from a worker */
     uint32_t worker;
     uint64_t clock;

@@ -223,6 +223,9 @@ void ps_replicas_withhold(ps_step_t *step, ps_partition_t *partition, const ps_r
                                   .request = request->request,
                                   .tell_ms = UINT64_MAX,
                                   .since_ms = step->now_ms,
+                                  .kind = request->kind,
+                                  .rows = request->slice.n_rows,
+                                  .bytes = ps_payload_size(request->payload),
                                   .job = request->job,
                                   .worker = request->worker,
                                   .clock = request->clock};
@@ -384,6 +387,27 @@ static void set_epoch(ps_message_t *message, uint64_t epoch)
     }
 }
 
+static void note_slow(ps_step_t *step, const ps_partition_t *partition,
+                      const ps_waiting_answer_t *answer, ps_ack_t level)
+{
+    uint64_t ms = step->now_ms - answer->since_ms;
+
+    ps_step_note_slow(step, &(ps_slow_t){.session = answer->session,
+                                         .request = answer->request,
+                                         .table = partition->table,
+                                         .partition = partition->number,
+                                         .kind = answer->kind,
+                                         .job = answer->job,
+                                         .worker = answer->worker,
+                                         .clock = answer->clock,
+                                         .rows = answer->rows,
+                                         .bytes = answer->bytes,
+                                         .at_ms = step->now_ms,
+                                         .held_for = PS_HELD_NOT,
+                                         .copies_ms = level == PS_ACK_REPLICA ? ms : 0,
+                                         .flush_ms = level == PS_ACK_DISK ? ms : 0});
+}
+
 static void let_go(ps_step_t *step, ps_partition_t *partition, ps_waiting_answer_t *answer,
                    ps_ack_t level)
 {
@@ -393,6 +417,9 @@ static void let_go(ps_step_t *step, ps_partition_t *partition, ps_waiting_answer
     ps_effect_t *effect =
         conn == PS_PEER_NO_CONN ? NULL : ps_outbox_add_raw(step->outbox, PS_EFFECT_SEND);
 
+    if (ps_step_is_slow(step, step->now_ms - answer->since_ms) && answer->request != 0) {
+        note_slow(step, partition, answer, level);
+    }
     if (effect == NULL) { /* the client asks again */
         ps_payload_destroy(&answer->answer.payload);
         return;

@@ -14,6 +14,7 @@
 
 #define GIVES_AGAIN_MS 1000 /* that a shard has given rows counts so long */
 #define LEASE_MS 300
+#define US_PER_MS 1000
 #define SLOW_AFTER_MS 2000
 #define TAIL_BYTES (UINT64_C(64) << 20)
 #define FLIGHT_BYTES (UINT64_C(4) << 20)
@@ -347,6 +348,25 @@ static psd_status_t step_message(ps_shard_t *self, const ps_event_t *event)
     request.sending = event->sending;
     ps_shard_request(self, &request);
     return PSD_OK;
+}
+
+void ps_shard_worked(ps_shard_t *self, const ps_event_t *event, uint64_t work_us)
+{
+    const ps_peer_t *peer = ps_peers_at(&self->step.peers, event->conn);
+    ps_counted_t counted = PS_COUNTED_PUSH;
+    ps_request_t request;
+    ps_slow_t slow;
+
+    if (!ps_step_is_slow(&self->step, work_us / US_PER_MS) || peer == NULL ||
+        !ps_shard_counts_as(event->message->kind, &counted)) {
+        return;
+    }
+    ps_request_read(event->message, &request);
+    request.session = peer->session;
+    request.payload = event->payload;
+    slow = ps_request_slow(&request, event->now_ms);
+    slow.work_us = work_us;
+    ps_step_note_slow(&self->step, &slow);
 }
 
 uint64_t ps_request_for_values(const ps_message_t *message, uint64_t *ret_epoch)

@@ -117,6 +117,11 @@ PSD_MUST_CHECK psd_status_t ps_shard_step(ps_shard_t *self, const ps_event_t *ev
                                           ps_outbox_t *outbox, psd_error_t *err);
 /* The kind of request that the message counts as; false: it is none. */
 PSD_MUST_CHECK bool ps_shard_counts_as(ps_kind_t kind, ps_counted_t *ret_counted);
+/* The last event was a message that took the shard that long: a slow request is noted. */
+void ps_shard_worked(ps_shard_t *self, const ps_event_t *event, uint64_t work_us);
+/* Appends its slow requests: {"slow":[…]} (ps_slow_log_print). Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_shard_list_slow(const ps_shard_t *self, uint64_t now_ms,
+                                               ps_buffer_t *words, psd_error_t *err);
 /* The request number of the message, and its epoch; 0: a message that values do
  * not answer. */
 uint64_t ps_request_for_values(const ps_message_t *message, uint64_t *ret_epoch);

@@ -311,3 +311,15 @@ psd_status_t ps_shard_clocks(const ps_shard_t *self, uint32_t job, ps_clock_info
     *ret_n = n;
     return PSD_OK;
 }
+
+psd_status_t ps_shard_list_slow(const ps_shard_t *self, uint64_t now_ms, ps_buffer_t *words,
+                                psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
+    ps_doc_t *array = doc == NULL ? NULL : ps_doc_add_array(doc, "slow");
+
+    return array != NULL && ps_slow_log_print(&self->step.slow, now_ms, array) &&
+                   ps_doc_print(doc, words)
+               ? PSD_OK
+               : psd_error_set(err, PSD_NOMEM, "no memory to list slow requests");
+}

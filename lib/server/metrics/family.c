@@ -46,8 +46,7 @@ const char *ps_dim_label(ps_dim_t dim)
 
 VALUES(VERSION, PSD_RELEASE);
 VALUES(REQUEST, "push", "pull", "mark", "probe", "bundle");
-VALUES(HELD, "clock", "order", "copies", "disk", "level", "restore", "checkpoint", "worker",
-       "other_table", "memory");
+VALUES(HELD, PS_HELD_NAMES);
 VALUES(ROLE, "primary", "copy", "aside");
 VALUES(HEALTH, "up", "down", "draining");
 VALUES(OUTCOME, "done", "failed");

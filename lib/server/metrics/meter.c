@@ -4,20 +4,23 @@
 
 #include "base/alloc.h"
 
-void ps_meter_taken(ps_meter_t *self, ps_kind_t kind, const ps_payload_t *payload)
+uint64_t ps_meter_taken(ps_meter_t *self, ps_kind_t kind, const ps_payload_t *payload)
 {
     ps_counted_t counted = PS_COUNTED_PUSH;
     uint64_t now_ns = 0;
+    uint64_t taken_ns = 0;
 
     if (self == NULL) {
-        return;
+        return 0;
     }
     now_ns = ps_meter_now_ns();
+    taken_ns = now_ns - self->mark_ns;
     ps_count_add(self->counts.bytes_in, ps_payload_size(payload));
     if (ps_shard_counts_as(kind, &counted)) {
-        ps_histogram_add(&self->counts.handled[counted], now_ns - self->mark_ns);
+        ps_histogram_add(&self->counts.handled[counted], taken_ns);
     }
     self->mark_ns = now_ns;
+    return taken_ns;
 }
 
 /* Memory for a look; NULL: there is none now. */

@@ -57,8 +57,8 @@ static inline void ps_meter_begin(ps_meter_t *self)
     }
 }
 
-/* One was taken, and the next one begins. */
-void ps_meter_taken(ps_meter_t *self, ps_kind_t kind, const ps_payload_t *payload);
+/* One was taken, and the next one begins. Returns the ns that it took. */
+uint64_t ps_meter_taken(ps_meter_t *self, ps_kind_t kind, const ps_payload_t *payload);
 
 /* One was given to a socket, or could not be. */
 static inline void ps_meter_sent(ps_meter_t *self, const ps_payload_t *payload, bool is_sent)

@@ -24,6 +24,7 @@ static psd_status_t run_question(ps_shards_t *shards, const ps_agent_task_t *tas
     case PS_CALL_CLOCKS:
     case PS_CALL_UNKNOWN:
     case PS_CALL_REACHED:
+    case PS_CALL_SLOW:
         return ps_shards_send_ask(shards, (ps_call_kind_t)task->question, task->id, ret_local, err);
     default:
         return psd_error_set(err, PSD_PROTO, "kind of a question is %" PRIu32, task->question);

@@ -24,7 +24,8 @@
 #define TELL_EVERY 32 /* messages in a batch, until peers are woken for their answers … */
 #define TELL_BYTES (128 << 10) /* … or bytes of bodies */
 #define NOTE_SIZE 512          /* bytes of a note's line */
-#define NEWS_AGAIN_MS 10       /* until it looks for the letter again */
+#define NS_PER_US 1000
+#define NEWS_AGAIN_MS 10 /* until it looks for the letter again */
 
 typedef struct actor {
     void *pipe;
@@ -201,6 +202,7 @@ static bool take_message(actor_t *self)
         .told_table =
             (uint32_t)atomic_load_explicit(&self->args->common->told_table, memory_order_relaxed)};
     bool got = false;
+    uint64_t work_ns = 0;
     psd_status_t rc = ps_socket_receive(self->port, &got, &event.conn, &message, &event.payload,
                                         &event.room, self->err);
 
@@ -229,7 +231,8 @@ static bool take_message(actor_t *self)
                psd_status_name(rc));
         psd_error_clear(self->err);
     }
-    ps_meter_taken(self->args->meter, message.kind, event.payload);
+    work_ns = ps_meter_taken(self->args->meter, message.kind, event.payload);
+    ps_shard_worked(self->core, &event, work_ns / NS_PER_US);
     self->untold_bytes += ps_payload_size(event.payload);
     ps_payload_destroy(&event.payload);
     return true;
@@ -278,6 +281,11 @@ static void do_aside(actor_t *self, ps_shard_call_t *call)
 static void do_unknown(actor_t *self, ps_shard_call_t *call)
 {
     call->status = ps_shard_list_aside(self->core, &call->answer.words, self->err);
+}
+
+static void do_slow(actor_t *self, ps_shard_call_t *call)
+{
+    call->status = ps_shard_list_slow(self->core, self->now_ms, &call->answer.words, self->err);
 }
 
 static void do_job(actor_t *self, ps_shard_call_t *call)
@@ -344,6 +352,7 @@ static void (*const COMMANDS[PS_CALL_COUNT])(actor_t *self, ps_shard_call_t *cal
     [PS_CALL_CLOCKS] = do_clocks,   [PS_CALL_CHECKPOINT] = do_checkpoint,
     [PS_CALL_SIZES] = do_inspect,   [PS_CALL_ASIDE] = do_aside,
     [PS_CALL_UNKNOWN] = do_unknown, [PS_CALL_REACHED] = do_reached,
+    [PS_CALL_SLOW] = do_slow,
 };
 
 /* Reports go out; the pipe has room for the letter. */

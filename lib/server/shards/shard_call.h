@@ -26,7 +26,8 @@
     X(SIZES)      /* answers sizes */                                  \
     X(ASIDE)      /* table: nobody gets it, its rows stay */           \
     X(UNKNOWN)    /* answers words: the tables that are kept aside */  \
-    X(REACHED)    /* answers nothing: what was sent before is done */
+    X(REACHED)    /* answers nothing: what was sent before is done */  \
+    X(SLOW)       /* answers words: its slow requests */
 
 #define PS_CALL_ENUM(NAME) PS_CALL_##NAME,
 typedef enum ps_call_kind { PS_CALL_MAP(PS_CALL_ENUM) PS_CALL_COUNT } ps_call_kind_t;

@@ -230,6 +230,7 @@ ps_control_op_t ps_control_clock_inspect;
 ps_control_op_t ps_control_why;
 /* control_cluster.c */
 ps_control_op_t ps_control_cluster_status;
+ps_control_op_t ps_control_slow;
 ps_control_op_t ps_control_cluster_events;
 ps_control_op_t ps_control_node_list;
 ps_control_op_t ps_control_node_inspect;

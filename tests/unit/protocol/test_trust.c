@@ -69,6 +69,7 @@ static const expected_t of_ops[] = {
     {"clock_list", "rRxjJoOA"},
     {"clock_inspect", "rRjJoOA"},
     {"why", "rRjJoOA"},
+    {"slow", "rRxjJoOA"},
     {"cluster_status", "ROA"},
     {"cluster_events", "ROA"},
     {"cluster_backup", "A"},

@@ -61,6 +61,7 @@ static const struct {
     {"clock_list", "rRxjoA"},
     {"clock_inspect", "rRjoA"},
     {"why", "rRjoA"},
+    {"slow", "rRxjoA"},
     {"cluster_status", "RoA"},
     {"cluster_events", "RoA"},
     {"cluster_backup", "A"},
