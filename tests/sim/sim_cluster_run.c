@@ -387,11 +387,19 @@ static bool all_finished(const cluster_t *self, uint32_t n)
     return true;
 }
 
+/* What a job's workers pushed in a clock that they did not finish is there for all when the
+ * shards know that the job has ended. */
+static bool all_know_the_end(const cluster_t *self)
+{
+    return !self->plan.job ||
+           (self->registry->overseer != NULL && cluster_registry_is_settled(self));
+}
+
 /* The last one reads everything when all others have finished. */
 static bool is_over(cluster_t *self)
 {
     if (self->failed || self->now_ms < CLUSTER_CALM_MS || !is_whole(self) ||
-        !all_finished(self, self->plan.n_clients)) {
+        !all_finished(self, self->plan.n_clients) || (!self->reading && !all_know_the_end(self))) {
         return self->failed;
     }
     if (!self->reading) {
