@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Workers that add up each other's deltas: the same bits with PSD_OVERLAY=tree as without, and
- * exact sums when one of them is killed in the middle. */
+ * exact sums when one of them is killed in the middle. One job's pushes end their clocks, the
+ * others push and then call psd_clock, and sometimes wait for the push before. */
 #include <psd.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -33,6 +34,7 @@ typedef struct run {
     const char *job;
     bool is_counted;           /* i64: what each worker has pushed; else f32 */
     bool is_listed;            /* some rows, others each time; else all */
+    bool is_loop;              /* a push, then psd_clock; else the push ends its clock */
     bool kills;                /* the victim ends itself */
     _Atomic int *acknowledged; /* shared: clocks of the victim */
 } run_t;
@@ -91,24 +93,51 @@ static size_t make_deltas(const run_t *run, uint32_t worker, uint64_t *state, ui
     return run->is_listed ? LISTED : ROWS;
 }
 
+/* Between a push and its clock: most often nothing, which is what the overlay is for. */
+static bool look(psd_client_t *client, psd_table_t *table, psd_ticket_t *ticket, int clock,
+                 psd_error_t *err)
+{
+    const uint64_t row = 1;
+    int64_t value[2];
+    bool is_done = false;
+
+    if (clock % 7 == 3) {
+        CHECK_OK(psd_wait(client, *ticket, WAIT_MS, err), err);
+        *ticket = 0;
+    } else if (clock % 7 == 5) {
+        CHECK_OK(psd_pull(table, &row, 1, value, 1, err), err);
+    } else if (clock % 11 == 8) {
+        while (!is_done) {
+            CHECK_OK(psd_poll(client, *ticket, &is_done, err), err);
+        }
+    }
+    return true;
+}
+
 static bool push(const run_t *run, psd_client_t *client, psd_table_t *table, const uint64_t *rows,
-                 const void *deltas, size_t n, bool dies, psd_error_t *err)
+                 const void *deltas, size_t n, int clock, bool dies, psd_error_t *err)
 {
     psd_call_t *call = psd_call_new();
     psd_select_t *select = psd_select_new();
     psd_ticket_t ticket = 0;
 
-    psd_call_set_ends_clock(call, true);
+    psd_call_set_ends_clock(call, !run->is_loop);
     if (run->is_listed) {
         psd_select_rows(select, rows, n);
     } else {
         psd_select_all_rows(select);
     }
     CHECK_OK(psd_push_start(table, select, deltas, n, call, &ticket, err), err);
+    if (run->is_loop) {
+        CHECK(look(client, table, &ticket, clock, err));
+        CHECK_OK(psd_clock(client, err), err);
+    }
     if (dies) {
         (void)raise(SIGKILL);
     }
-    CHECK_OK(psd_wait(client, ticket, WAIT_MS, err), err);
+    if (ticket != 0) {
+        CHECK_OK(psd_wait(client, ticket, WAIT_MS, err), err);
+    }
     psd_select_destroy(&select);
     psd_call_destroy(&call);
     return true;
@@ -127,7 +156,7 @@ static bool train(const run_t *run, uint32_t worker, psd_client_t *client, psd_t
         size_t n = make_deltas(run, worker, &state, rows, deltas);
 
         CHECK_OK(psd_pull(table, &row, 1, value, 1, err), err);
-        CHECK(push(run, client, table, rows, deltas, n,
+        CHECK(push(run, client, table, rows, deltas, n, clock,
                    run->kills && worker == VICTIM && clock == DIES_AT, err));
         if (worker == VICTIM) {
             atomic_store(run->acknowledged, clock + 1);
@@ -242,6 +271,11 @@ static double count(const daemon_t *d, const char *label)
     return sum;
 }
 
+static const char *name_of(const run_t *run)
+{
+    return run->is_listed ? "listed" : "dense";
+}
+
 /* A run with the overlay; true: it has the bits. *ret_messages: that brought its deltas. */
 static bool has_bits(const daemon_t *d, run_t *run, int i, const char *wanted, char *values,
                      double *ret_messages)
@@ -250,7 +284,7 @@ static bool has_bits(const daemon_t *d, run_t *run, int i, const char *wanted, c
     double direct = count(d, "request=\"push\"");
     double bundles = count(d, "request=\"bundle\"");
 
-    (void)snprintf(job, sizeof job, "%s_tree%d", run->is_listed ? "listed" : "dense", i);
+    (void)snprintf(job, sizeof job, "%s_tree%d", name_of(run), i);
     run->job = job;
     CHECK(run_job(run, true));
     CHECK(read_table(run, values));
@@ -273,7 +307,10 @@ static bool bits_are_the_same(const daemon_t *d, run_t *run, char *values)
     double direct = count(d, "request=\"push\"");
     double messages = 0;
 
-    run->job = run->is_listed ? "listed_star" : "dense_star";
+    static char job[40];
+
+    (void)snprintf(job, sizeof job, "%s_star", name_of(run));
+    run->job = job;
     CHECK(run_job(run, false));
     CHECK(read_table(run, values));
     memcpy(wanted, values, sizeof wanted);
@@ -329,6 +366,7 @@ int main(void)
     run.endpoint = d.control;
     ok = ok && bits_are_the_same(&d, &run, (char *)values);
     run.is_listed = true;
+    run.is_loop = true;
     ok = ok && bits_are_the_same(&d, &run, (char *)values);
     ok = ok && sums_are_exact(&d, &run, values);
     ok = daemon_end(&d, SIGTERM) && ok;

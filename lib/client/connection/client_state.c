@@ -45,6 +45,7 @@ void ps_client_init(psd_client_t *self)
     self->n_forks = ps_fork_count();
     TAILQ_INIT(&self->questions);
     TAILQ_INIT(&self->busy);
+    TAILQ_INIT(&self->held);
     TAILQ_INIT(&self->sent);
     TAILQ_INIT(&self->ended);
     TAILQ_INIT(&self->spare);

@@ -200,6 +200,9 @@ struct psd_client {
     /* calls */
     uint64_t now_ms;                /* read once a call and once a turn */
     struct ps_queues busy;          /* those in which requests wait */
+    struct ps_slice_requests held;  /* pushes that wait for psd_clock, in no queue */
+    uint64_t held_ms;               /* since when the first of them does */
+    uint64_t held_bytes;            /* of their values */
     struct ps_slice_requests sent;  /* operations of the session */
     struct ps_slice_requests ended; /* requests to be finished */
     struct ps_slice_requests spare; /* owned; to be used again */

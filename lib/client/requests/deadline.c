@@ -111,6 +111,9 @@ void ps_tickets_expire(psd_client_t *client)
     client->expire_ms = UINT64_MAX;
     for (ps_ticket_t *ticket = TAILQ_FIRST(&client->open_tickets); ticket != NULL; ticket = next) {
         next = TAILQ_NEXT(ticket, in_list);
+        if (ticket->held_ms != 0) {
+            continue; /* its time begins when it goes */
+        }
         if (ticket->deadline_ms <= now_ms) {
             expire(client, ticket);
         } else if (ticket->deadline_ms < client->expire_ms) {

@@ -68,12 +68,15 @@ static bool is_all_of_its_clock(ps_request_queue_t *queue, uint64_t seq)
     return follows;
 }
 
+bool ps_lend_fits(const psd_client_t *client, uint64_t link, uint64_t size)
+{
+    return size > 0 && size + BESIDE_BYTES <= ps_session_chunk_bytes(client->session, link);
+}
+
 static bool fits(const psd_client_t *client, const ps_effect_t *effect)
 {
-    uint64_t size = ps_payload_size(effect->payload);
-
-    return (size > 0 || effect->message.kind == PS_KIND_MARK) &&
-           size + BESIDE_BYTES <= ps_session_chunk_bytes(client->session, effect->to);
+    return effect->message.kind == PS_KIND_MARK ||
+           ps_lend_fits(client, effect->to, ps_payload_size(effect->payload));
 }
 
 static ps_desk_lot_t *make_lot(const psd_client_t *client, const ps_effect_t *effect,

@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#include "client/requests/hold.h"
+
 psd_status_t ps_worker_check(const psd_client_t *client, psd_error_t *err)
 {
     const ps_client_worker_t *self = &client->worker;
@@ -24,10 +26,11 @@ static bool make_marks(psd_client_t *client, const ps_known_table_t *table,
 {
     for (uint32_t i = 0; i < table->n_partitions; i++) {
         const ps_slice_request_t *last = table->queues[i].last;
+        bool has_mark = last != NULL ? last->marks : table->queues[i].held != NULL;
         ps_cut_t nothing = {.partition = i};
         ps_slice_request_t *mark = NULL;
 
-        if (last != NULL && last->marks) {
+        if (has_mark) {
             continue;
         }
         mark = ps_slice_request_new(client, PS_REQUEST_MARK, &nothing);
@@ -129,6 +132,7 @@ void ps_marks_send(psd_client_t *client, struct ps_slice_requests *marks)
 
     self->stamp.clock++;
     ps_beat_set_clock(self->beat, self->stamp.member, self->stamp.clock);
+    ps_hold_mark(client);
     send_marks(client, marks);
 }
 

@@ -4,6 +4,7 @@
  * no timeout for a request that was answered long ago. */
 #include "client/requests/pump.h"
 
+#include "client/requests/hold.h"
 #include "client/requests/lend.h"
 #include "client/requests/ticket.h"
 
@@ -20,6 +21,7 @@ static uint64_t wake_ms(const psd_client_t *self, uint64_t until_ms)
 {
     uint64_t at = earlier(until_ms, earlier(self->expire_ms, self->tell_ms));
 
+    at = earlier(at, ps_hold_due(self));
     if (self->session != NULL) {
         at = earlier(at, ps_session_deadline(self->session));
     }
@@ -103,6 +105,7 @@ static void end_everything(psd_client_t *self)
 
 void ps_pump(psd_client_t *self, uint64_t until_ms)
 {
+    ps_hold_look(self, until_ms);
     ps_perform(self);
     self->now_ms = ps_now_ms();
     if (self->now_ms - self->turned_ms > AWAY_MS) {

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "client/requests/call.h"
+#include "client/requests/hold.h"
 #include "client/requests/marks.h"
 #include "client/requests/pump.h"
 #include "client/requests/thin.h"
@@ -99,7 +100,9 @@ static void set_out(const ps_call_t *call, ps_ticket_t *ticket, struct ps_slice_
 
     TAILQ_FOREACH(request, &ticket->requests, in_ticket)
     {
-        ps_queue_add(client, request);
+        if (!ps_hold(client, request)) {
+            ps_queue_add(client, request);
+        }
     }
     TAILQ_FOREACH(request, &ticket->requests, in_ticket)
     {

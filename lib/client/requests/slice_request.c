@@ -310,6 +310,7 @@ void ps_slice_requests_done(psd_client_t *client)
         ps_queue_remove(client, request);
         ps_slice_request_destroy(client, &request);
     }
+    ps_slice_requests_drop(client, &client->held);
     ps_slice_requests_drop(client, &client->sent);
     ps_slice_requests_drop(client, &client->ended);
     while (!TAILQ_EMPTY(&client->spare)) {

@@ -106,6 +106,7 @@ struct ps_ticket {
     struct ps_slice_requests requests; /* that have not ended */
     uint32_t timeout_ms;
     uint64_t deadline_ms;
+    uint64_t held_ms; /* since when a push of it waits for psd_clock; 0: none does */
     bool is_idle;
     bool has_ended;
     psd_status_t status;
@@ -127,6 +128,9 @@ struct ps_request_queue {
     uint32_t partition;
     struct ps_slice_requests waiting;
     ps_slice_request_t *last; /* of the call that is being made; else NULL */
+    ps_slice_request_t *held; /* it waits for psd_clock (hold.h); else NULL */
+    uint64_t pushed_round;    /* one more than the last round in which a push went, if there is a
+                                 relay */
     uint32_t n_sent;          /* requests in flight */
     uint64_t sent_bytes;      /* of their payloads */
     uint64_t marked_seq;      /* of the last push or mark that ended a clock here, if there is a

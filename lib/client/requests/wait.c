@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "client/requests/hold.h"
 #include "client/requests/pump.h"
 #include "psd/client.h"
 
@@ -106,6 +107,9 @@ psd_status_t ps_ticket_wait(psd_client_t *client, ps_ticket_t *self, uint64_t wa
 {
     uint64_t until_ms = UINT64_MAX;
 
+    if (self->held_ms != 0) {
+        ps_hold_end(client);
+    }
     if (!self->has_ended && wait_ms < UINT64_MAX) {
         client->now_ms = ps_now_ms();
         until_ms = client->now_ms + wait_ms;
@@ -146,6 +150,7 @@ static void wait_for_open_tickets(psd_client_t *client, uint32_t timeout_ms)
 {
     uint64_t until_ms = 0;
 
+    ps_hold_end(client);
     ps_pump(client, 0);
     until_ms = client->now_ms + timeout_ms;
     while (!TAILQ_EMPTY(&client->open_tickets) && client->now_ms < until_ms) {
@@ -185,6 +190,7 @@ psd_status_t psd_poll(psd_client_t *client, psd_ticket_t ticket, bool *ret_done,
     if (found == NULL) {
         return no_ticket(ticket, err);
     }
+    ps_hold_look(client, UINT64_MAX);
     ps_pump(client, 0);
     *ret_done = found->has_ended;
     return PSD_OK;
@@ -217,6 +223,7 @@ psd_status_t psd_flush(psd_client_t *client, uint32_t timeout_ms, psd_error_t *e
     if (rc != PSD_OK) {
         return rc;
     }
+    ps_hold_end(client);
     ps_pump(client, 0);
     until_ms = client->now_ms + timeout_ms;
     while (ps_client_n_unknown(client) > 0 && client->now_ms < until_ms) {
