@@ -40,7 +40,7 @@ _pscli() {
     top) rest=$verb; verb="" ;;
     page) rest=$verb; verb="" ;;
     support-bundle) rest=$verb; verb="" ;;
-    auth) [ -z "$verb" ] && words=" keygen list allow deny can-i whoami" ;;
+    auth) [ -z "$verb" ] && words=" keygen list allow deny can-i whoami audit" ;;
     bench) [ -z "$verb" ] && words=" push pull pushpull latency suite" ;;
     context) [ -z "$verb" ] && words=" list show set use drop" ;;
     env) rest=$verb; verb="" ;;
@@ -394,6 +394,11 @@ _pscli() {
         esac
         ;;
     "auth whoami")
+        ;;
+    "auth audit")
+        flags+=" --verify --since --last"
+        case $previous in
+        esac
         ;;
     "bench push")
         flags+=" --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration --in-place"

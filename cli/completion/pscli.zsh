@@ -33,7 +33,7 @@ _pscli() {
     top) verb="" ;;
     page) verb="" ;;
     support-bundle) verb="" ;;
-    auth) [[ -z $verb ]] && words_=( keygen list allow deny can-i whoami) ;;
+    auth) [[ -z $verb ]] && words_=( keygen list allow deny can-i whoami audit) ;;
     bench) [[ -z $verb ]] && words_=( push pull pushpull latency suite) ;;
     context) [[ -z $verb ]] && words_=( list show set use drop) ;;
     env) verb="" ;;
@@ -123,6 +123,7 @@ _pscli() {
     'auth deny') flags+=() ;;
     'auth can-i') flags+=( --as) ;;
     'auth whoami') flags+=() ;;
+    'auth audit') flags+=( --verify --since --last) ;;
     'bench push') flags+=( --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration --in-place) ;;
     'bench pull') flags+=( --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration) ;;
     'bench pushpull') flags+=( --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration) ;;

@@ -69,6 +69,32 @@ static const ps_example_t WHOAMI_EXAMPLES[] = {
     {"pscli auth whoami -o json", "for a script: principal, state, uid, key, address"},
     {NULL, NULL}};
 
+static const ps_example_t AUDIT_EXAMPLES[] = {
+    {"pscli auth audit", "who changed what, and who was refused"},
+    {"pscli auth audit --since 1h -o json", "the last hour, with all members"},
+    {"pscli auth audit --verify", "was any line changed, removed or inserted?"},
+    {"pscli auth audit --verify /var/lib/psd", "the files, while psd may be stopped"},
+    {NULL, NULL}};
+static const ps_opt_t AUDIT_OPTIONS[] = {
+    {.name = "verify",
+     .help = "check the digest of each line, and name the first wrong one; the exit code is 1 if "
+             "there is one"},
+    {.name = "since",
+     .kind = PS_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1,
+     .max = 31536000000,
+     .help = "only lines of the last DURATION (30m, 12h)"},
+    {.name = "last",
+     .letter = 'n',
+     .kind = PS_OPT_U64,
+     .value = "N",
+     .min = 1,
+     .max = 100000,
+     .fallback = "1000",
+     .help = "only the last N lines"},
+    {.name = NULL}};
+
 const ps_cmd_t ps_cmds_auth[] = {
     {.noun = "auth",
      .verb = "keygen",
@@ -139,4 +165,18 @@ const ps_cmd_t ps_cmds_auth[] = {
                 "the cluster names the same: pscli cluster events.",
      .examples = WHOAMI_EXAMPLES,
      .run = ps_cmd_auth_whoami},
+    {.noun = "auth",
+     .verb = "audit",
+     .arguments = "[FILE]",
+     .max_args = 1,
+     .summary = "show who changed what, and who was refused",
+     .details =
+         "Asks the psd that leads the registry, which has the lines of its own node. FILE is an "
+         "audit.jsonl, or a data directory: then its audit is read without a psd. --verify finds "
+         "lines that were changed, removed, inserted or moved. Removed lines at the end are found "
+         "by asking a psd that has run since; of files, compare the last digest with one that "
+         "was noted.",
+     .examples = AUDIT_EXAMPLES,
+     .options = AUDIT_OPTIONS,
+     .run = ps_cmd_auth_audit},
     {.noun = NULL}};

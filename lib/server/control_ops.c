@@ -66,6 +66,7 @@ const ps_control_row_t ps_control_ops[] = {
     {ROW(auth_deny), ps_control_auth_deny, false, true, PS_ASK_NONE},
     {ROW(auth_can), ps_control_auth_can, false, false, PS_ASK_NONE},
     {ROW(auth_whoami), ps_control_auth_whoami, false, false, PS_ASK_NONE},
+    {ROW(auth_audit), ps_control_auth_audit, false, false, PS_ASK_NONE},
     {ROW(node_join), ps_control_node_join, true, false, PS_ASK_NONE},
     {ROW(node_announce), ps_control_node_old, true, false, PS_ASK_NONE},
     {ROW(node_beat), ps_control_node_old, true, false, PS_ASK_NONE},

@@ -167,6 +167,7 @@ static psd_status_t start_shards(ps_server_t *self, psd_error_t *err)
         .turns = self->turns,
         .metrics = self->metrics,
         .rights = self->rights,
+        .audit = self->audit,
         .public_key = self->rights == NULL ? NULL : self->keys.public_key,
     };
     psd_status_t rc = PSD_OK;
@@ -314,6 +315,9 @@ static psd_status_t open_all(ps_server_t *self, psd_error_t *err)
     ps_log_set_level((ps_log_level_t)self->config->log.level);
     ps_server_settle_hosts(self);
     rc = ps_server_open_keys(self, err);
+    if (rc == PSD_OK) {
+        rc = ps_server_open_audit(self, err);
+    }
     /* Tables that the shards read from disk may need them. */
     if (rc == PSD_OK) {
         rc = ps_plugins_load(self->config->updaters.dir, &self->plugins, err);
@@ -381,6 +385,7 @@ void ps_server_close(ps_server_t **self_p)
     ps_context_destroy(&self->context);
     ps_turns_close(&self->turns);
     ps_plugins_done(&self->plugins);
+    ps_audit_log_close(&self->audit, ps_unix_ms());
     ps_rights_destroy(&self->rights);
     ps_key_pair_done(&self->keys);
     ps_node_damage_done(&self->damage);

@@ -44,6 +44,7 @@ struct ps_server {
     ps_key_pair_t keys;              /* of this node; with rights */
     char admin_key[PS_KEY_SIZE + 1]; /* public; of the first admin */
     ps_rights_t *rights;             /* owned; NULL: nobody needs a key */
+    ps_audit_log_t *audit;           /* owned; NULL: audit.files is 0 */
     ps_node_damage_t damage;         /* what the shards found */
     char host[PS_ENDPOINT_MAX + 1];  /* that the shards bind; "" for ipc alone */
     char advertise[PS_ENDPOINT_MAX + 1];
@@ -99,6 +100,8 @@ PSD_MUST_CHECK psd_status_t ps_server_start_member(ps_server_t *self, psd_error_
 /* The registry's database of this directory, as self->replica. Errors: those of
  * ps_replica_open. */
 PSD_MUST_CHECK psd_status_t ps_server_open_replica(ps_server_t *self, psd_error_t *err);
+/* The audit of this directory. Errors: those of ps_audit_log_open. */
+PSD_MUST_CHECK psd_status_t ps_server_open_audit(ps_server_t *self, psd_error_t *err);
 /* From here on this node answers for the registry. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_server_start_control(ps_server_t *self, psd_error_t *err);
 

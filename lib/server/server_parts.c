@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "server/control_ops.h"
+#include "base/log.h"
 #include "server/server_inner.h"
 #include "protocol/placement/registry_decide.h"
 
@@ -47,6 +48,45 @@ psd_status_t ps_server_settle_life(ps_server_t *self, psd_error_t *err)
     return rc;
 }
 
+psd_status_t ps_server_open_audit(ps_server_t *self, psd_error_t *err)
+{
+    const ps_audit_args_t args = {.disk = ps_disk_real(),
+                                  .dir = self->dir,
+                                  .file_bytes = self->config->audit.file_bytes,
+                                  .files = self->config->audit.files,
+                                  .unix_ms = ps_unix_ms(),
+                                  .node = self->node,
+                                  .release = PSD_RELEASE};
+    ps_audit_found_t found = {.damaged = ""};
+    char digest[PS_AUDIT_DIGEST_TEXT_SIZE];
+    char quoted[512];
+    psd_status_t rc = PSD_OK;
+
+    if (args.files == 0) {
+        return PSD_OK;
+    }
+    rc = ps_audit_log_open(&args, &found, &self->audit, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (found.damaged[0] != '\0') {
+        ps_log(PS_LOG_ERROR, "audit_damaged",
+               "reason=%s hint=\"the file is kept; pscli auth audit "
+               "--verify DATA_DIR shows where\"",
+               ps_log_quote(found.damaged, quoted, sizeof quoted));
+    }
+    if (found.lost[0] != '\0') {
+        ps_log(PS_LOG_ERROR, "audit_not_written", "reason=%s",
+               ps_log_quote(found.lost, quoted, sizeof quoted));
+    }
+    if (found.cut > 0) {
+        ps_log(PS_LOG_WARN, "audit_cut", "bytes=%" PRIu64, found.cut);
+    }
+    ps_log(PS_LOG_INFO, "audit_opened", "seq=%" PRIu64 " digest=%s", found.seq,
+           ps_audit_digest_text(ps_audit_log_end(self->audit).digest, digest));
+    return PSD_OK;
+}
+
 psd_status_t ps_server_start_control(ps_server_t *self, psd_error_t *err)
 {
     const ps_control_args_t args = {
@@ -67,6 +107,7 @@ psd_status_t ps_server_start_control(ps_server_t *self, psd_error_t *err)
         .admin_key = self->admin_key,
         .owner = (uint32_t)geteuid(),
         .meter = ps_metrics_control(self->metrics),
+        .audit = self->audit,
     };
 
     return ps_control_new(&args, &self->control, err);

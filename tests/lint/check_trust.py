@@ -45,8 +45,9 @@ def kinds_table(kinds):
     lines = ["| what | verb | object | kinds |", "| --- | --- | --- | --- |"]
     for name, title in LISTS.items():
         groups = {}
-        for kind, verb, thing, _ in rows_of(kinds, name):
-            groups.setdefault((verb.lower(), thing.lower()), []).append(f"`{kind}`")
+        for kind, verb, thing, _, *note in rows_of(kinds, name):
+            star = r"\*" if note == ["NOTED"] else ""
+            groups.setdefault((verb.lower(), thing.lower()), []).append(f"`{kind}`{star}")
         lines += [f"| {title} | {verb} | {thing} | {', '.join(members)} |"
                   for (verb, thing), members in groups.items()]
     return lines

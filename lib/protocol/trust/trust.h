@@ -65,9 +65,10 @@ typedef struct ps_need {
     ps_verb_t verb;
     ps_object_t object;
     ps_scope_t scope;
+    bool is_noted; /* the audit has it: it changes something */
 } ps_need_t;
 
-#define PS_TRUST_OP_ENUM(kind, VERB, OBJECT, SCOPE) PS_TRUST_OP_##kind,
+#define PS_TRUST_OP_ENUM(kind, VERB, OBJECT, SCOPE, NOTE) PS_TRUST_OP_##kind,
 typedef enum ps_trust_op { PS_TRUST_OPS(PS_TRUST_OP_ENUM) PS_TRUST_OPS_COUNT } ps_trust_op_t;
 #undef PS_TRUST_OP_ENUM
 

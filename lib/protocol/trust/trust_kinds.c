@@ -5,16 +5,22 @@
 
 #include "protocol/trust/trust.h"
 
-#define NEED(KIND, VERB, OBJECT, SCOPE)                             \
-    {                                                               \
-#KIND, PS_VERB_##VERB, PS_OBJECT_##OBJECT, PS_SCOPE_##SCOPE \
+#define NEED(KIND, VERB, OBJECT, SCOPE, is_noted)                             \
+    {                                                                         \
+#KIND, PS_VERB_##VERB, PS_OBJECT_##OBJECT, PS_SCOPE_##SCOPE, is_noted \
     }
 
-#define OP_ROW(kind, VERB, OBJECT, SCOPE) [PS_TRUST_OP_##kind] = NEED(kind, VERB, OBJECT, SCOPE),
+#define NOTED true
+#define QUIET false
+#define OP_ROW(kind, VERB, OBJECT, SCOPE, NOTE) \
+    [PS_TRUST_OP_##kind] = NEED(kind, VERB, OBJECT, SCOPE, NOTE),
 static const ps_need_t ops[] = {PS_TRUST_OPS(OP_ROW)};
 #undef OP_ROW
+#undef NOTED
+#undef QUIET
 
-#define MESSAGE_ROW(KIND, VERB, OBJECT, SCOPE) [PS_KIND_##KIND] = NEED(KIND, VERB, OBJECT, SCOPE),
+#define MESSAGE_ROW(KIND, VERB, OBJECT, SCOPE) \
+    [PS_KIND_##KIND] = NEED(KIND, VERB, OBJECT, SCOPE, false),
 static const ps_need_t messages[] = {PS_TRUST_MESSAGES(MESSAGE_ROW)};
 #undef MESSAGE_ROW
 

@@ -564,6 +564,7 @@ static psd_status_t open_all(actor_t *self, ps_shard_actor_args_t *args)
     ps_peer_links_init(&self->links, &args->socket);
     ps_shard_gate_init(&self->gate, args->rights,
                        &(ps_gate_view_t){.table = table_name, .stands = conn_stands, .of = self});
+    self->gate.audit = args->audit;
     self->checkpoint_ms = UINT64_MAX;
     rc = ps_checkpoint_task_new(&args->core, args->common->turns, &self->checkpoint, self->err);
     if (rc != PSD_OK) {

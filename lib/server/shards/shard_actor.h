@@ -18,6 +18,7 @@
 #include "server/shards/shard_news.h"
 #include "server/shards/shard_journal.h"
 #include "server/shards/rights.h"
+#include "storage/audit/audit_log.h"
 #include "server/shards/shard_pipe.h"
 #include "protocol/shard/shard.h"
 #include "transport/sockets/socket.h"
@@ -57,6 +58,7 @@ typedef struct ps_shard_actor_args {
     bool with_lane;                /* beside ipc: at its path and ".lane" */
     ps_shard_common_t *common;     /* borrowed for good */
     ps_rights_t *rights;           /* borrowed for good; NULL: everybody may everything */
+    ps_audit_log_t *audit;         /* borrowed for good; NULL: there is none */
     ps_meter_t *meter;             /* borrowed for good; NULL: nothing is counted */
     ps_shard_news_t news;          /* reports to the registry */
     psd_status_t ready;            /* out: PSD_OK, or why it stopped at once */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "server/threads/audit_note.h"
 
 #define SWEEP_MIN 1024 /* connections before any that have ended are looked for */
 
@@ -212,6 +213,37 @@ static psd_status_t check_other(const ps_shard_gate_t *self, const gate_conn_t *
                : refuse(row, PS_VERB_READ, PS_OBJECT_TABLE, other, name, err);
 }
 
+static psd_status_t check(const ps_shard_gate_t *self, gate_conn_t *row,
+                          const ps_message_t *message, const ps_need_t *need, psd_error_t *err)
+{
+    uint32_t other = other_of(message);
+    psd_status_t rc = PSD_OK;
+
+    if (need->object == PS_OBJECT_TABLE) {
+        rc = check_table(self, row, message, need, err);
+        return rc == PSD_OK && other != 0 ? check_other(self, row, other, err) : rc;
+    }
+    return row->is_known && ps_trust_may(&row->principal, need->verb, need->object, NULL)
+               ? PSD_OK
+               : refuse(row, need->verb, need->object, 0, NULL, err);
+}
+
+/* The audit has a table's name also where the caller does not hear it. */
+static void note(const ps_shard_gate_t *self, const gate_conn_t *row, const ps_message_t *message,
+                 const ps_need_t *need)
+{
+    ps_audit_record_t record =
+        ps_audit_record_of(&row->asker, row->is_known ? row->principal.name : NULL);
+    uint32_t table = table_of(message);
+
+    record.op = need->kind;
+    record.verb = ps_verb_word(need->verb);
+    record.object = ps_object_word(need->object);
+    record.name = table == 0 ? NULL : self->view.table(self->view.of, table);
+    record.result = PSD_DENIED;
+    ps_audit_note(self->audit, &record);
+}
+
 psd_status_t ps_shard_gate_check(ps_shard_gate_t *self, uint64_t conn, const ps_message_t *message,
                                  psd_error_t *err)
 {
@@ -225,16 +257,11 @@ psd_status_t ps_shard_gate_check(ps_shard_gate_t *self, uint64_t conn, const ps_
     if (!renew(self, row)) {
         return psd_error_set(err, PSD_BUSY, "this node has not heard of the principals yet");
     }
-    if (need->object == PS_OBJECT_TABLE) {
-        uint32_t other = other_of(message);
-
-        rc = check_table(self, row, message, need, err);
-        return rc == PSD_OK && other != 0 ? check_other(self, row, other, err) : rc;
+    rc = check(self, row, message, need, err);
+    if (rc == PSD_DENIED) {
+        note(self, row, message, need);
     }
-    if (!row->is_known || !ps_trust_may(&row->principal, need->verb, need->object, NULL)) {
-        rc = refuse(row, need->verb, need->object, 0, NULL, err);
-    }
-    if (rc != PSD_OK) {
+    if (rc != PSD_OK && need->object != PS_OBJECT_TABLE) {
         ps_shard_gate_forget(self, conn); /* strangers take no room */
     }
     return rc;

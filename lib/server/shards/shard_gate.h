@@ -12,6 +12,7 @@
 
 #include "base/map.h"
 #include "server/shards/rights.h"
+#include "storage/audit/audit_log.h"
 #include "transport/sockets/asker.h"
 #include "wire/messages/message.h"
 
@@ -25,7 +26,8 @@ typedef struct ps_gate_view {
 } ps_gate_view_t;
 
 typedef struct ps_shard_gate {
-    ps_rights_t *rights; /* borrowed; NULL: everybody may everything, and nothing is asked */
+    ps_rights_t *rights;   /* borrowed; NULL: everybody may everything, and nothing is asked */
+    ps_audit_log_t *audit; /* borrowed; has who was refused; NULL: nobody is noted */
     ps_gate_view_t view;
     ps_map_t conns;     /* conn -> its rights, owned */
     size_t sweep_count; /* connections at which those that have ended are dropped */

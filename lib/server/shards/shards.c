@@ -54,6 +54,7 @@ static void fill_args(ps_shards_t *self, uint32_t i, const ps_shards_args_t *arg
     mine->common = &self->common;
     mine->meter = ps_metrics_shard(args->metrics, i);
     mine->rights = args->rights;
+    mine->audit = args->audit;
     mine->core.counts = mine->meter == NULL ? NULL : &mine->meter->counts;
     if (args->host[0] != '\0' && args->first_port > 0) {
         (void)snprintf(mine->tcp, sizeof mine->tcp, "tcp://%.200s:%" PRIu32, args->host,

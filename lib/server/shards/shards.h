@@ -55,6 +55,7 @@ typedef struct ps_shards_args {
     int log_level;
     const char *public_key; /* that clients find the tcp ports by; NULL: none */
     ps_rights_t *rights;    /* borrowed until ps_shards_stop; NULL: everybody may everything */
+    ps_audit_log_t *audit;  /* borrowed until ps_shards_stop; NULL: there is none */
     ps_turns_t *turns;      /* of the threads; borrowed until ps_shards_stop; may be
                                NULL */
     ps_metrics_t *metrics;  /* where they count; likewise */

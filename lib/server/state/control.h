@@ -32,6 +32,7 @@
 #include "server/quorum/replica.h"
 #include "protocol/registry/registry.h"
 #include "protocol/trust/trust.h"
+#include "storage/audit/audit_log.h"
 #include "storage/registry/registry_db.h"
 #include "transport/sockets/socket.h"
 #include "transport/threads/turns_look.h"
@@ -81,6 +82,7 @@ typedef struct ps_control_args {
     const char *admin_key;     /* public; of the first admin. With rights */
     uint32_t owner;            /* … and its uid */
     ps_control_meter_t *meter; /* where it counts; NULL: nowhere */
+    ps_audit_log_t *audit;     /* of this node; NULL: there is none */
 } ps_control_args_t;
 
 /* Errors: PSD_NOMEM. */

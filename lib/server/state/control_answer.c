@@ -93,6 +93,7 @@ void ps_control_end(ps_control_t *self, ps_control_request_t *request, psd_statu
     bool may_have_new_id = request->waits.kind == PS_FOR_BARRIER; /* it was repeated */
 
     ps_waiters_remove(&self->waiters, &request->waits);
+    ps_control_note(self, request, status);
     if (may_have_new_id && request->reply != NULL &&
         !ps_doc_set_u64(request->reply, "id", request->waits.id)) {
         ps_doc_destroy(&request->reply); /* it is asked again */

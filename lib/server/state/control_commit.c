@@ -90,6 +90,9 @@ void ps_control_unsay(ps_control_t *self)
         refuse_instead(self, conn, (ps_bytes_t){.data = bytes.data, .size = bytes.size});
         ps_buffer_done(&bytes);
     }
+    if (self->is.audit != NULL) {
+        ps_audit_log_say(self->is.audit, "unsaid", ps_unix_ms());
+    }
 }
 
 void ps_control_send_due(ps_control_t *self)

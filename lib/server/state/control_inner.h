@@ -248,6 +248,12 @@ ps_control_op_t ps_control_auth_allow;
 ps_control_op_t ps_control_auth_deny;
 ps_control_op_t ps_control_auth_can;
 ps_control_op_t ps_control_auth_whoami;
+/* control_audit.c of control */
+ps_control_op_t ps_control_auth_audit;
+/* control_note.c */
+/* The request ends: the audit gets a line when it is one of those that it has. */
+void ps_control_note(const ps_control_t *self, const ps_control_request_t *request,
+                     psd_status_t status);
 
 /* control_registry.c */
 ps_control_op_t ps_control_registry_list;

@@ -122,11 +122,12 @@ Test(config_file, an_unknown_key_gets_a_suggestion)
 Test(config_file, an_unknown_key_without_a_neighbour_gets_the_list)
 {
     ASSERT_BAD("log:\n  colours: 5\n", "f.yaml:2: unknown key \"colours\" in log; allowed: level");
-    ASSERT_BAD("replication: 5\n",
-               "f.yaml:1: unknown key \"replication\"; allowed: data_dir, "
-               "runtime_dir, shards, node, cluster, registry, copies, listen, http, log, disk, "
-               "limits, lane, "
-               "tables, checkpoint, updaters, workers, security");
+    ASSERT_BAD(
+        "replication: 5\n",
+        "f.yaml:1: unknown key \"replication\"; allowed: data_dir, "
+        "runtime_dir, shards, node, cluster, registry, copies, listen, http, log, audit, disk, "
+        "limits, lane, "
+        "tables, checkpoint, updaters, workers, security");
 }
 
 Test(config_file, a_key_of_another_section_is_unknown)

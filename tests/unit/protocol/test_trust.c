@@ -99,6 +99,7 @@ static const expected_t of_ops[] = {
     {"auth_deny", "A"},
     {"auth_can", "A"},
     {"auth_whoami", "rRxjJoOnmA"},
+    {"auth_audit", "A"},
     {"node_join", "n"},
     {"node_announce", "n"},
     {"node_beat", "n"},
@@ -129,7 +130,7 @@ static const expected_t of_quorum_messages[] = {
 };
 
 #define NEED(KIND, VERB, OBJECT, SCOPE) \
-    {#KIND, PS_VERB_##VERB, PS_OBJECT_##OBJECT, PS_SCOPE_##SCOPE},
+    {#KIND, PS_VERB_##VERB, PS_OBJECT_##OBJECT, PS_SCOPE_##SCOPE, false},
 static const ps_need_t node_needs[] = {PS_TRUST_NODE_MESSAGES(NEED)};
 static const ps_need_t quorum_needs[] = {PS_TRUST_QUORUM_MESSAGES(NEED)};
 #undef NEED
@@ -354,4 +355,22 @@ Test(trust, words_are_read_back)
     }
     cr_expect_not(ps_role_of_word("root", &role));
     cr_expect_str_eq(ps_role_word((ps_role_t)0), "?");
+}
+
+/* What looks, connects, works for a job, or comes from nodes changes nothing that the audit has;
+ * opening a table may make it. */
+Test(trust, the_audit_has_each_kind_of_change)
+{
+    static const ps_verb_t CHANGES[] = {PS_VERB_CREATE, PS_VERB_CHANGE, PS_VERB_DROP,
+                                        PS_VERB_STOP,   PS_VERB_BACKUP, PS_VERB_RESTORE};
+
+    for (int op = 0; op < PS_TRUST_OPS_COUNT; op++) {
+        const ps_need_t *need = ps_need_of_op((ps_trust_op_t)op);
+        bool changes = strcmp(need->kind, "table_open") == 0;
+
+        for (size_t i = 0; i < N(CHANGES); i++) {
+            changes = changes || need->verb == CHANGES[i];
+        }
+        cr_assert_eq(need->is_noted, changes, "%s", need->kind);
+    }
 }

@@ -91,6 +91,7 @@ static const struct {
     {"auth_deny", "A"},
     {"auth_can", "A"},
     {"auth_whoami", "rRxjomA"},
+    {"auth_audit", "A"},
     {"node_join", ""},
     {"node_announce", ""},
     {"node_beat", ""},
