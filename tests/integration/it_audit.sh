@@ -39,7 +39,8 @@ expect 0 auth keygen stranger --file "$work/stranger.key"
 # ---- 10 commands a round by five principals, some without the right, and by a stranger ----
 # AUDIT_ROUNDS=100 makes a thousand.
 rounds=${AUDIT_ROUNDS:-6}
-before=$(lines '"event":"request"')
+# A change that is asked for again, as psd was slow, has one line; a refusal has two.
+before=$(lines '"result":"(OK|NO_JOB)"')
 for ((i = 0; i < rounds; i++)); do
     for name in "${names[@]}"; do
         as "$name" expect 0 table create "$name.t$i" --rows 1
@@ -52,17 +53,19 @@ for ((i = 0; i < rounds; i++)); do
     as bob expect 0 table drop "bob.t$i" --yes
     as carol expect 5 job stop "none-$i" --yes
 done
-[ $(($(lines '"event":"request"') - before)) -eq $((10 * rounds)) ] ||
-    fail "$(($(lines '"event":"request"') - before)) lines of $((10 * rounds))"
+n=$(($(lines '"result":"(OK|NO_JOB)"') - before))
+[ "$n" -eq $((8 * rounds)) ] || fail "$n lines of $((8 * rounds)) changes"
 for name in "${names[@]}"; do
     [ "$(lines "\"who\":\"$name\",.*\"op\":\"table_create\",\"verb\":\"create\",\"object\":\"table\",\"name\":\"$name\.t[0-9]+\",.*\"result\":\"OK\"")" -eq "$rounds" ] ||
         fail "what $name made"
 done
-[ "$(lines '"who":"alice",.*"op":"table_inspect",.*"name":"bob.t[0-9]+",.*"result":"DENIED"')" -eq "$rounds" ] ||
-    fail "what alice was refused"
+n=$(grep -E '"who":"alice",.*"op":"table_inspect",.*"name":"bob.t[0-9]+",.*"result":"DENIED"' \
+    "$file" | sed 's/.*\("session":.*\),"digest".*/\1/' | sort -u | wc -l)
+[ "$n" -eq "$rounds" ] || fail "$n requests that alice was refused"
 key=$(sed -n 's/^public-key //p' "$work/stranger.key")
-[ "$(grep -F "\"who\":null,\"uid\":null,\"key\":\"$key\"" "$file" | grep -c '"result":"DENIED"')" -eq "$rounds" ] ||
-    fail "who the stranger was"
+n=$(grep -F "\"who\":null,\"uid\":null,\"key\":\"$key\"" "$file" | grep -c '"result":"DENIED"')
+[ "$n" -ge "$rounds" ] || fail "$n times that the stranger was refused"
+[ "$(lines '"event":"request",.*"who":null')" -eq "$n" ] || fail "others whom nobody knows"
 [ "$(lines "\"who\":\"admin\",\"uid\":$(id -u),.*\"op\":\"auth_deny\",.*\"name\":\"dave\"")" -eq "$rounds" ] ||
     fail "who denied dave"
 [ "$(lines '"name":"dave","detail":\{"role":"job","tables":"dave.\*"\}')" -eq "$rounds" ] ||
@@ -103,7 +106,7 @@ sed '50{h;d};51{G}' "$file" >"$work/copy"
 mutated 'line 50: it is number 51, .* moved'
 sed 50p "$file" >"$work/copy"
 mutated 'line 51: it is number 50, .* inserted'
-head -c 5000 "$file" >"$work/copy"
+head -c -5 "$file" >"$work/copy"
 mutated 'no end'
 
 # ---- psd itself knows how long it is ----
