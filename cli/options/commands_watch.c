@@ -128,11 +128,12 @@ const ps_cmd_t ps_cmds_watch[] = {
      .summary = "the slowest requests, and where their time went",
      .details =
          "Pushes, pulls, marks and bundles of which one part took log.slow_ms (200 ms) or longer, "
-         "the slowest first. GATE: the request waited for slower workers. QUEUE: for anything "
-         "else that holds requests; HELD_FOR names it. WORK: the shard received, applied and "
-         "answered it, with what it let through. COPIES and FLUSH: its answer waited for copies "
-         "or for the disk. Each shard keeps 128 requests: a new one takes the place of one that "
-         "is older than a minute, else of the fastest. They are in memory alone.",
+         "the slowest first. GATE and QUEUE: the request was held, at first for slower workers, or "
+         "for what HELD_FOR names. WORK: the shard received, applied and answered it, with what "
+         "it let through. COPIES and FLUSH: its answer waited for copies or for the disk. Parts "
+         "of a request that was sent again add up. Each shard keeps 128 requests: a new one "
+         "takes the place of one that is older than a minute, else of the fastest, where time "
+         "at the gate counts last. They are in memory alone.",
      .examples = SLOW_EXAMPLES,
      .options = SLOW_OPTIONS,
      .flags = PS_CMD_WATCH,

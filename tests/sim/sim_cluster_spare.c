@@ -93,10 +93,10 @@ bool cluster_registry_spares(const cluster_t *self, uint32_t node, uint32_t part
 
 bool cluster_registry_is_last(const cluster_t *self, uint32_t node, uint32_t partition)
 {
-    const ps_table_t *table = newest_table(self);
+    const ps_table_t *table = cluster_registry_table(self);
     const ps_copies_t *copies = table == NULL ? NULL : &table->copies[partition];
     bool is_own = table == NULL;
-    bool any_lost = table == NULL;
+    bool any_lost = newest_table(self) == NULL;
 
     for (uint32_t k = 0; copies != NULL && k < copies->n; k++) {
         const ps_copy_t *copy = &copies->at[k];

@@ -11,6 +11,18 @@ uint64_t ps_slow_us(const ps_slow_t *self)
     return (self->held_ms + self->copies_ms + self->flush_ms) * US_PER_MS + self->work_us;
 }
 
+/* What slower workers cost is the price of the job's clocks, and the most common entry: it
+ * pushes none of the others out. */
+static bool is_slower(const ps_slow_t *self, const ps_slow_t *than)
+{
+    uint64_t gate = self->held_for == PS_HELD_CLOCK ? self->held_ms * US_PER_MS : 0;
+    uint64_t its_gate = than->held_for == PS_HELD_CLOCK ? than->held_ms * US_PER_MS : 0;
+    uint64_t other = ps_slow_us(self) - gate;
+    uint64_t its_other = ps_slow_us(than) - its_gate;
+
+    return other != its_other ? other > its_other : gate > its_gate;
+}
+
 /* NULL: it is not there. */
 static ps_slow_t *find(ps_slow_log_t *self, const ps_slow_t *like)
 {
@@ -18,7 +30,8 @@ static ps_slow_t *find(ps_slow_log_t *self, const ps_slow_t *like)
         ps_slow_t *slow = &self->at[i];
 
         if (slow->session == like->session && slow->request == like->request &&
-            slow->table == like->table && slow->partition == like->partition) {
+            slow->table == like->table && slow->partition == like->partition &&
+            slow->kind == like->kind) {
             return slow;
         }
     }
@@ -37,9 +50,9 @@ static ps_slow_t *make_room(ps_slow_log_t *self, const ps_slow_t *slow)
         if (slow->at_ms - self->at[i].at_ms >= PS_SLOW_KEPT_MS) {
             return &self->at[i];
         }
-        fastest = ps_slow_us(&self->at[i]) < ps_slow_us(fastest) ? &self->at[i] : fastest;
+        fastest = is_slower(fastest, &self->at[i]) ? &self->at[i] : fastest;
     }
-    return ps_slow_us(slow) > ps_slow_us(fastest) ? fastest : NULL;
+    return is_slower(slow, fastest) ? fastest : NULL;
 }
 
 /* What the entry did not know before: parts differ in what they know of their request. */

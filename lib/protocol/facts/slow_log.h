@@ -5,8 +5,9 @@
  * What     A request is slow when one part of its time is at least a limit: it was
  *          held, its answer waited for copies or the disk, or the shard worked on
  *          it. Each part is added when it ends; parts of one request become one
- *          entry. When there is no place, an entry that is older than a minute makes
- *          room, else the fastest, if the new one is slower.
+ *          entry, also those of a request that was sent again. When there is no
+ *          place, an entry that is older than a minute makes room, else the fastest,
+ *          if the new one is slower; time at a gate counts last.
  * Units    ms of a monotonic clock; us for work
  * Owner    The shard. Threads: confined to one.
  */
@@ -33,7 +34,8 @@ typedef struct ps_slow {
     uint64_t bytes; /* of its body */
     uint64_t at_ms; /* its last part ended */
     uint64_t held_ms;
-    ps_held_for_t held_for; /* first; NOT: it was not held, as far as is known */
+    ps_held_for_t held_for; /* at first, and counted for all of held_ms; NOT: it was not held, as
+                               far as is known */
     uint64_t copies_ms;     /* its answer waited for copies … */
     uint64_t flush_ms;      /* … or for the disk */
     uint64_t work_us;       /* the shard took, applied and answered it */

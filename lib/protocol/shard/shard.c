@@ -358,7 +358,7 @@ void ps_shard_worked(ps_shard_t *self, const ps_event_t *event, uint64_t work_us
     ps_slow_t slow;
 
     if (!ps_step_is_slow(&self->step, work_us / US_PER_MS) || peer == NULL ||
-        !ps_shard_counts_as(event->message->kind, &counted)) {
+        !ps_shard_counts_as(event->message->kind, &counted) || counted == PS_COUNTED_PROBE) {
         return;
     }
     ps_request_read(event->message, &request);

@@ -10,6 +10,7 @@
 #include "server/state/control_inner.h"
 
 #define LIMIT_MAX 10000
+#define ENTRIES_MAX 1024 /* of a shard: another build may keep more */
 
 typedef struct found {
     const ps_doc_t *doc; /* of its shard's answer */
@@ -36,12 +37,13 @@ static void founds_done(founds_t *self)
 
 /* ---- gathered ---- */
 
-/* Errors: PSD_PROTO, PSD_NOMEM. */
+/* Errors: PSD_PROTO the answer is none, and nothing of it counts; PSD_NOMEM. */
 static psd_status_t take(founds_t *self, const ps_doc_t *doc, const ps_shard_answer_t *answer,
                          psd_error_t *err)
 {
     const ps_doc_t *array = NULL;
-    psd_status_t rc = ps_doc_get_array(doc, "slow", PS_SLOW_MAX, &array, err);
+    size_t n_before = self->n;
+    psd_status_t rc = ps_doc_get_array(doc, "slow", ENTRIES_MAX, &array, err);
 
     for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(array); i++) {
         found_t found = {.answer = answer};
@@ -57,6 +59,7 @@ static psd_status_t take(founds_t *self, const ps_doc_t *doc, const ps_shard_ans
             self->at[self->n++] = found;
         }
     }
+    self->n = rc == PSD_OK ? self->n : n_before;
     return rc;
 }
 
@@ -79,6 +82,10 @@ static psd_status_t gather(founds_t *self, const ps_answers_t *answers, psd_erro
         if (rc == PSD_OK) {
             self->n_answers++;
             rc = take(self, *doc, answer, err);
+        }
+        if (rc != PSD_OK && rc != PSD_NOMEM) { /* one shard hides no other */
+            psd_error_clear(err);
+            rc = PSD_OK;
         }
     }
     return rc;
@@ -162,6 +169,24 @@ static bool is_shown(const ps_control_t *self, const ps_control_request_t *reque
            ps_control_sees(self, request, PS_OBJECT_TABLE, (*ret_table)->spec.name);
 }
 
+/* The table that is asked for. A caller without a right to it does not hear whether it exists. */
+static psd_status_t find_only(const ps_control_t *self, const ps_control_request_t *request,
+                              const char **ret_name, psd_error_t *err)
+{
+    const ps_table_t *table = NULL;
+    const char *name = NULL;
+    psd_status_t rc = ps_doc_get_text(request->doc, "name", PS_NAME_MAX, &name, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_control_may_also(self, request, PS_VERB_LOOK, PS_OBJECT_TABLE, name, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_control_find_table(self, request->doc, "name", &table, err);
+    }
+    *ret_name = table == NULL ? NULL : table->spec.name;
+    return rc;
+}
+
 psd_status_t ps_control_slow(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
 {
     PSD_AUTO(founds_done) founds_t founds = {0};
@@ -174,8 +199,7 @@ psd_status_t ps_control_slow(ps_control_t *self, ps_control_request_t *request, 
         ps_doc_get_u64_or(request->doc, "limit", 1, LIMIT_MAX, LIMIT_MAX, &limit, err);
 
     if (rc == PSD_OK && ps_doc_has(request->doc, "name")) {
-        rc = ps_control_find_table(self, request->doc, "name", &table, err);
-        only = table == NULL ? NULL : table->spec.name;
+        rc = find_only(self, request, &only, err);
     }
     if (rc != PSD_OK) {
         return rc;

@@ -64,6 +64,23 @@ Test(slow_log, a_slower_one_takes_the_place_of_the_fastest)
     }
 }
 
+/* Every pull of a job may wait at its gate. */
+Test(slow_log, time_at_a_gate_pushes_nothing_else_out)
+{
+    for (uint64_t i = 0; i < PS_SLOW_MAX; i++) {
+        cr_assert(add(held(i, 300, 5000)));
+    }
+    for (uint64_t i = 0; i < PS_SLOW_MAX; i++) {
+        ps_slow_t gated = held(1000 + i, 9000, 5001);
+
+        gated.held_for = PS_HELD_CLOCK;
+        cr_assert(add(gated));
+    }
+    for (uint64_t i = 0; i < PS_SLOW_MAX; i++) {
+        cr_expect_lt(slow_log.at[i].request, 1000);
+    }
+}
+
 Test(slow_log, one_that_is_older_than_a_minute_goes_first)
 {
     for (uint64_t i = 0; i < PS_SLOW_MAX; i++) {
