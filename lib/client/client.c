@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connecting to a cluster and closing. */
+/* A client of a cluster: its beginning and its end. */
 #include "psd/client.h"
 
 #include <inttypes.h>
@@ -7,12 +7,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "client/connection/nearest.h"
 #include "client/connection/private_server.h"
 #include "client/job/job.h"
 #include "client/requests/draft.h"
 #include "client/requests/wait.h"
-#include "transport/environment/environment.h"
 #include "transport/threads/fork.h"
 
 #define RESEND_MS 250
@@ -181,7 +179,7 @@ static psd_status_t greet(psd_client_t *self, psd_error_t *err)
     return rc;
 }
 
-static psd_status_t connect_to(const char *endpoint, const psd_options_t *options,
+psd_status_t ps_client_connect(const char *endpoint, const psd_options_t *options,
                                psd_client_t **ret_client, psd_error_t *err)
 {
     PSD_AUTO(psd_close) psd_client_t *self = NULL;
@@ -205,49 +203,6 @@ static psd_status_t connect_to(const char *endpoint, const psd_options_t *option
         self = NULL;
     }
     return rc;
-}
-
-/* To the server of this process, which it holds until it is closed. */
-static psd_status_t connect_here(const psd_options_t *options, psd_client_t **ret_client,
-                                 psd_error_t *err)
-{
-    const char *endpoint = NULL;
-    psd_status_t rc = ps_private_server_hold(&endpoint, err);
-
-    if (rc != PSD_OK) {
-        return psd_error_wrap(err, rc, "connect to embed");
-    }
-    rc = connect_to(endpoint, options, ret_client, err);
-    if (rc == PSD_OK) {
-        (*ret_client)->is_private = true;
-    } else {
-        ps_private_server_release();
-    }
-    return rc;
-}
-
-psd_status_t psd_connect(const char *endpoint, const psd_options_t *options,
-                         psd_client_t **ret_client, psd_error_t *err)
-{
-    char nearest[PS_ENDPOINT_MAX + 1];
-    ps_environment_t said = {.text = NULL};
-
-    psd_error_clear(err);
-    if (endpoint == NULL) {
-        psd_status_t rc = ps_environment_read("PSD_ENDPOINT", &said, err);
-
-        if (rc != PSD_OK) {
-            return psd_error_wrap(err, rc, "connect");
-        }
-        endpoint = said.text;
-    }
-    if (endpoint == NULL || endpoint[0] == '\0') {
-        ps_nearest_endpoint(nearest);
-        endpoint = nearest;
-    }
-    return strcmp(endpoint, PS_PRIVATE_ENDPOINT) == 0
-               ? connect_here(options, ret_client, err)
-               : connect_to(endpoint, options, ret_client, err);
 }
 
 /* ---- closing ------------------------------------------------------------- */

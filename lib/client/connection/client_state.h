@@ -248,6 +248,10 @@ struct psd_client {
 void ps_client_init(psd_client_t *self);
 /* Every later call fails with this reason. The first reason counts. */
 void ps_client_break(psd_client_t *self, psd_status_t status, const char *text);
+/* client.c: psd_connect to an endpoint that names nodes, and none of this process. Errors: as
+ * psd_connect. */
+PSD_MUST_CHECK psd_status_t ps_client_connect(const char *endpoint, const psd_options_t *options,
+                                              psd_client_t **ret_client, psd_error_t *err);
 /* Begins every public call: clears err. Errors: PSD_CLOSED: this process was
  * forked after the client was made, and must not use it. */
 PSD_MUST_CHECK psd_status_t ps_client_enter(const psd_client_t *self, psd_error_t *err);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads libpsd_server and counts the clients that use its server. */
+/* Loads libpsd_server, starts servers of it, and counts the clients that use the private one. */
 #include "client/connection/private_server.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "psd_server.h"
@@ -19,6 +20,10 @@ typedef struct library {
                           psd_error_t *err);
     const char *(*endpoint)(const psd_embed_t *server);
     void (*stop)(psd_embed_t **server_p);
+    psd_embed_options_t *(*new_options)(void);
+    void (*destroy_options)(psd_embed_options_t **options_p);
+    psd_status_t (*set)(psd_embed_options_t *options, const char *key, const char *value,
+                        psd_error_t *err);
 } library_t;
 
 /* One for the process, whose clients know nothing of each other. */
@@ -71,11 +76,52 @@ static psd_status_t open_library(psd_error_t *err)
     }
     if (!find(handle, "psd_embed_endpoint", &library.endpoint) ||
         !find(handle, "psd_embed_stop", &library.stop) ||
+        !find(handle, "psd_embed_options_new", &library.new_options) ||
+        !find(handle, "psd_embed_options_destroy", &library.destroy_options) ||
+        !find(handle, "psd_embed_options_set", &library.set) ||
         !find(handle, "psd_embed_start", &library.start)) {
         library = (library_t){.start = NULL};
         return psd_error_set(err, PSD_IO, LIBRARY " is of another version: %s", dlerror());
     }
     return PSD_OK;
+}
+
+psd_status_t ps_private_server_start(const char *join, psd_embed_t **ret_server,
+                                     const char **ret_endpoint, psd_error_t *err)
+{
+    psd_embed_options_t *options = NULL;
+    psd_status_t rc = PSD_OK;
+
+    (void)pthread_mutex_lock(&mutex);
+    rc = open_library(err);
+    (void)pthread_mutex_unlock(&mutex);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    options = library.new_options();
+    if (options == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a server");
+    }
+    rc = library.set(options, "cluster.join", join, err);
+    /* Where workers serve there is mostly one on each core. */
+    if (rc == PSD_OK && getenv("PSD_SHARDS") == NULL) {
+        rc = library.set(options, "shards", "1", err);
+    }
+    if (rc == PSD_OK) {
+        rc = library.start(options, ret_server, err);
+    }
+    library.destroy_options(&options);
+    if (rc == PSD_OK) {
+        *ret_endpoint = library.endpoint(*ret_server);
+    }
+    return rc;
+}
+
+void ps_private_server_stop(psd_embed_t **server_p)
+{
+    if (*server_p != NULL) {
+        library.stop(server_p);
+    }
 }
 
 /* The lock may be held while a server starts, when another thread forks. */

@@ -16,10 +16,19 @@
 
 #define PS_PRIVATE_ENDPOINT "embed:"
 
+struct psd_embed;
+
 /* Starts it, if it does not run, and holds it. ret_endpoint: borrowed for as long as
  * it is held. Errors: PSD_IO the library cannot be loaded, naming its file; those of
  * psd_embed_start. */
 PSD_MUST_CHECK psd_status_t ps_private_server_hold(const char **ret_endpoint, psd_error_t *err);
 /* As often as it was held by this process, or by the one that this one was forked from. */
 void ps_private_server_release(void);
+
+/* Starts another one, which joins the cluster of `join` (cluster.join), with one shard unless
+ * PSD_SHARDS says more. ret_endpoint: borrowed until its stop. Errors as above. */
+PSD_MUST_CHECK psd_status_t ps_private_server_start(const char *join, struct psd_embed **ret_server,
+                                                    const char **ret_endpoint, psd_error_t *err);
+/* Ends one that ps_private_server_start has started. */
+void ps_private_server_stop(struct psd_embed **server_p);
 #endif

@@ -141,16 +141,16 @@ static psd_status_t ask_workers(psd_client_t *client, const char *op, const char
     return ps_question_ask(client, question, client->options.timeout_ms, 0, ret_reply, err);
 }
 
-/* Is there a running job of that name? A new one begins with rank 0. */
-static psd_status_t look_whether_runs(psd_client_t *client, const char *name, bool *ret_runs,
-                                      psd_error_t *err)
+/* The id of the running job of that name; 0: none runs. */
+static psd_status_t look_for_running(psd_client_t *client, const char *name, uint64_t *ret_id,
+                                     psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     const ps_doc_t *job = NULL;
     const char *state = "";
     psd_status_t rc = ask_workers(client, "job_state", name, &reply, err);
 
-    *ret_runs = false;
+    *ret_id = 0;
     if (rc == PSD_NO_JOB) {
         psd_error_clear(err);
         return PSD_OK;
@@ -161,7 +161,9 @@ static psd_status_t look_whether_runs(psd_client_t *client, const char *name, bo
     if (rc == PSD_OK) {
         rc = ps_doc_get_text(job, "state", PS_NAME_MAX, &state, err);
     }
-    *ret_runs = strcmp(state, "running") == 0;
+    if (rc == PSD_OK && strcmp(state, "running") == 0) {
+        rc = ps_doc_get_u64(job, "id", 1, UINT32_MAX, ret_id, err);
+    }
     return rc;
 }
 
@@ -171,17 +173,17 @@ psd_status_t ps_gather_rank(psd_client_t *client, const char *job, uint32_t n_wo
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     PSD_AUTO(ps_free_at) uint8_t *had = ps_alloc(PS_WORKERS_MAX, 1);
     PSD_AUTO(ps_free_at) uint8_t *has = ps_alloc(PS_WORKERS_MAX, 1);
-    bool runs = false;
+    uint64_t runs = 0; /* 0: a new one begins with rank 0 */
     uint32_t rank = 0;
-    psd_status_t rc = look_whether_runs(client, job, &runs, err);
+    psd_status_t rc = look_for_running(client, job, &runs, err);
 
     if (had == NULL || has == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for ranks");
     }
-    if (rc == PSD_OK && runs) {
+    if (rc == PSD_OK && runs != 0) {
         rc = ask_workers(client, "worker_list", job, &reply, err);
     }
-    if (rc == PSD_OK && runs) {
+    if (rc == PSD_OK && runs != 0) {
         rc = mark(reply, had, has, err);
     }
     if (rc != PSD_OK) {
@@ -195,4 +197,30 @@ psd_status_t ps_gather_rank(psd_client_t *client, const char *job, uint32_t n_wo
     }
     *ret_rank = rank < PS_WORKERS_MAX ? rank : 0;
     return PSD_OK;
+}
+
+psd_status_t ps_gather_others(psd_client_t *client, const char *job, uint64_t id,
+                              uint32_t n_workers, ps_gathered_t *ret, psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
+    PSD_AUTO(ps_free_at) uint8_t *had = ps_alloc(PS_WORKERS_MAX, 1);
+    PSD_AUTO(ps_free_at) uint8_t *has = ps_alloc(PS_WORKERS_MAX, 1);
+    uint64_t runs = 0;
+    psd_status_t rc = had == NULL || has == NULL
+                          ? psd_error_set(err, PSD_NOMEM, "no memory for ranks")
+                          : look_for_running(client, job, &runs, err);
+
+    *ret = (ps_gathered_t){.are_there = false};
+    if (rc != PSD_OK || runs != id) {
+        return rc;
+    }
+    rc = ask_workers(client, "worker_list", job, &reply, err);
+    if (rc == PSD_OK) {
+        rc = mark(reply, had, has, err);
+    }
+    for (uint32_t i = 0; rc == PSD_OK && i < PS_WORKERS_MAX; i++) {
+        ret->are_there = ret->are_there || has[i] != 0;
+        ret->may_come = ret->may_come || (i < n_workers && had[i] == 0);
+    }
+    return rc;
 }

@@ -22,4 +22,16 @@ PSD_MUST_CHECK psd_status_t ps_gather_servers(psd_client_t *client, psd_error_t 
 PSD_MUST_CHECK psd_status_t ps_gather_rank(psd_client_t *client, const char *job,
                                            uint32_t n_workers, uint32_t *ret_rank,
                                            psd_error_t *err);
+
+/* The workers of a job that this client has left. */
+typedef struct ps_gathered {
+    bool are_there; /* some have not left, and are not lost */
+    bool may_come;  /* some below n_workers have never been there */
+} ps_gathered_t;
+
+/* Neither, when the job of that name that runs has another id, or none runs. Errors: those of
+ * psd_request; PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_gather_others(psd_client_t *client, const char *job, uint64_t id,
+                                             uint32_t n_workers, ps_gathered_t *ret,
+                                             psd_error_t *err);
 #endif

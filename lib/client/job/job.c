@@ -292,6 +292,18 @@ static psd_status_t become_any(psd_client_t *client, ps_wish_t *wish, ps_relay_t
     return rc;
 }
 
+psd_status_t ps_join_bare(psd_client_t *client, ps_wish_t *wish, psd_error_t *err)
+{
+    ps_relay_thread_t *relay = NULL;
+    psd_status_t rc = ps_gather_servers(client, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    return wish->any_rank ? become_any(client, wish, &relay, err)
+                          : become(client, wish, NULL, &relay, err);
+}
+
 static psd_status_t check_free(const psd_client_t *client, psd_error_t *err)
 {
     if (client->worker.beat == NULL) {

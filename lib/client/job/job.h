@@ -69,6 +69,10 @@ PSD_MUST_CHECK psd_status_t ps_wish_resolve(const char *job, int64_t worker, uin
                                             int32_t max_delay, ps_wish_t *ret_wish,
                                             psd_error_t *err);
 
+/* What psd_join does for a client that sends nothing: without an overlay. It waits for
+ * PSD_SERVERS, too. Errors: those of psd_join. */
+PSD_MUST_CHECK psd_status_t ps_join_bare(psd_client_t *client, ps_wish_t *wish, psd_error_t *err);
+
 /* The call-backs of a client that is a worker; the second, of one that has a relay. */
 extern const ps_job_hooks_t ps_membership_hooks;
 extern const ps_job_hooks_t ps_membership_relay_hooks;

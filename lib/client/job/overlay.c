@@ -107,7 +107,7 @@ static bool is_here(const psd_client_t *client)
            strncmp(endpoint, "tcp://", strlen("tcp://")) != 0;
 }
 
-static const ps_relay_calls_t CALLS = {.connect = psd_connect, .close = psd_close};
+static const ps_relay_calls_t CALLS = {.connect = ps_client_connect, .close = psd_close};
 
 psd_status_t ps_overlay_open(const psd_client_t *client, const ps_wish_t *wish,
                              ps_relay_thread_t **ret_relay, psd_error_t *err)

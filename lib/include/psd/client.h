@@ -86,7 +86,10 @@ PSD_EXPORT void psd_options_set_on_wait(psd_options_t *self, psd_on_wait_t *on_w
  *               $PSD_RUNTIME_DIR or /run/psd names it (over its unix socket if
  *               that accepts the client), else tcp://127.0.0.1:7171. "embed:": a
  *               server in this process, which all its clients share; it starts
- *               with the first and ends with the last one, or with the process
+ *               with the first and ends with the last one, or with the process.
+ *               "embed:" and an endpoint: a node in this process, which joins that
+ *               cluster. It starts with the first client; others use it, so that an
+ *               exit with code 0 waits until no worker of $PSD_JOB is left
  * options   in  NULL: defaults
  *
  * A node that is not the registry names it, and the client asks there; when the
