@@ -223,7 +223,7 @@ complete -c pscli -n '__fish_seen_subcommand_from data; and __fish_seen_subcomma
 complete -c pscli -n '__fish_seen_subcommand_from data; and __fish_seen_subcommand_from show' -l parts -r -d 'number of parts of every file, split at ends of lines'
 complete -c pscli -f -n '__fish_seen_subcommand_from data; and not __fish_seen_subcommand_from convert show detect' -a detect -d 'detect the format of files'
 complete -c pscli -n '__fish_seen_subcommand_from run' -l workers -s n -r -d 'number of workers to start'
-complete -c pscli -n '__fish_seen_subcommand_from run' -l servers -r -d 'when no psd answers at the endpoint, start a private one of M nodes on this host, in temporary directories, and stop it at the end; workers on other hosts need PSD_SECURITY_ALLOW_PLAINTEXT=true for that'
+complete -c pscli -n '__fish_seen_subcommand_from run' -l servers -r -d 'when no psd answers at the endpoint, start a private one of M nodes on this host, in temporary directories, and stop it at the end. embed: every worker, or the first M, is a node itself, in its own process; pscli has their registry. Workers on other hosts need PSD_SECURITY_ALLOW_PLAINTEXT=true for both'
 complete -c pscli -n '__fish_seen_subcommand_from run' -l launcher -x -a 'local ssh mpi slurm kubernetes yarn' -d 'how workers are started; kubernetes and yarn: only as text, with --dry-run'
 complete -c pscli -n '__fish_seen_subcommand_from run' -l hosts -r -d 'of ssh, mpi: HOST or HOST:SLOTS, with commas between them; they fill in that order, and without slots get the same number of workers each'
 complete -c pscli -n '__fish_seen_subcommand_from run' -l hostfile -r -d 'of ssh, mpi: the same, a host a line, also as "HOST slots=N"'

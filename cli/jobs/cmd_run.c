@@ -142,7 +142,8 @@ static psd_status_t show_plan(const ps_cli_t *cli, const ps_workers_args_t *args
     PSD_AUTO(ps_json_unref)
     json_t *doc = json_pack("{s:s,s:I,s:I,s:s,s:s,s:b}", "job", args->job, "workers",
                             (json_int_t)args->n, "max_delay", (json_int_t)args->max_delay,
-                            "endpoint", args->endpoint, "program", args->argv[0], "dry_run", 1);
+                            "endpoint", args->n_serving > 0 ? "embed:" : args->endpoint, "program",
+                            args->argv[0], "dry_run", 1);
 
     if (doc == NULL) {
         return psd_error_set(err, PSD_INVALID, "PROGRAM is not UTF-8");
@@ -164,15 +165,15 @@ static const char **copy_words(const ps_cli_t *cli)
 }
 
 /* A server inside of a process is no other process's. */
-static psd_status_t check_endpoint(const ps_cli_t *cli, psd_error_t *err)
+static psd_status_t check_endpoint(const ps_cli_t *cli, const ps_launch_t *launch, psd_error_t *err)
 {
-    if (strncmp(cli->endpoint, "embed:", strlen("embed:")) != 0) {
+    if (launch->embeds || strncmp(cli->endpoint, "embed:", strlen("embed:")) != 0) {
         return PSD_OK;
     }
     return psd_error_set(err, PSD_USAGE,
                          "the endpoint is embed:, a server inside of one process; workers need one "
-                         "that they share: unset PSD_ENDPOINT and give --servers 1, or name a psd "
-                         "with --endpoint");
+                         "that they share: give --servers embed, or unset PSD_ENDPOINT and give "
+                         "--servers 1, or name a psd with --endpoint");
 }
 
 /* With the psd that is there, or a private one. */
@@ -189,6 +190,10 @@ static psd_status_t run_beside_psd(ps_cli_t *cli, ps_workers_args_t *args, ps_la
     }
     if (rc == PSD_OK) {
         rc = ps_workers_job_open(registered, cli, args->job, args->n, err);
+    }
+    if (rc == PSD_OK && launch->embeds) {
+        (void)snprintf(registered->nodes.name, sizeof registered->nodes.name, "%s.nodes",
+                       args->job);
     }
     if (rc == PSD_OK && args->launch != NULL) {
         rc = ps_run_launch_set(cli, launch, cli->endpoint, args->job, err);
@@ -223,12 +228,13 @@ psd_status_t ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
 
     launch.argv = argv;
     if (rc == PSD_OK) {
-        rc = check_endpoint(cli, err);
-    }
-    if (rc == PSD_OK) {
         rc = ps_run_launch_open(cli, &launch, err);
     }
+    if (rc == PSD_OK) {
+        rc = check_endpoint(cli, &launch, err);
+    }
     args.launch = launch.kind == PS_LAUNCH_LOCAL ? NULL : &launch;
+    args.n_serving = launch.embeds ? launch.n_servers : 0;
     if (rc == PSD_OK && ps_args_given(&cli->args, "batch")) {
         return ps_run_batch_write(cli, &launch, job, err);
     }

@@ -31,11 +31,20 @@ PSD_MUST_CHECK psd_status_t ps_run_launch_show(const ps_cli_t *cli, const ps_lau
 PSD_MUST_CHECK psd_status_t ps_run_batch_write(const ps_cli_t *cli, const ps_launch_t *launch,
                                                const char *job, psd_error_t *err);
 
+/* ---- run_servers.c ---- */
+
+/* Reads --servers: M, embed or embed:M. Errors: PSD_USAGE. */
+PSD_MUST_CHECK psd_status_t ps_run_servers_read(const ps_cli_t *cli, ps_launch_t *launch,
+                                                psd_error_t *err);
+/* Makes a private psd the registry of the workers' nodes alone: it takes no tables. Errors:
+ * those of the registry. */
+PSD_MUST_CHECK psd_status_t ps_run_servers_found(ps_cli_t *cli, psd_error_t *err);
+
 /* ---- run_psd.c ---- */
 
 /*
  * Connects to the psd of the endpoint. With --servers, when none listens there, starts a
- * private one, at an address that the workers' hosts reach.
+ * private one, at an address that the workers' hosts reach; for --servers embed always.
  *
  * Errors: as psd_connect; PSD_USAGE, when a private one would be open to the network without
  * security.allow_plaintext, or the endpoint is one that only this host reaches; PSD_FAILED a

@@ -116,6 +116,9 @@ psd_status_t ps_run_launch_open(const ps_cli_t *cli, ps_launch_t *ret_launch, ps
     }
     rc = check_options(cli, ret_launch->kind, err);
     if (rc == PSD_OK) {
+        rc = ps_run_servers_read(cli, ret_launch, err);
+    }
+    if (rc == PSD_OK) {
         rc = ps_launch_settle(ret_launch, err);
     }
     if (rc == PSD_OK && ret_launch->kind != PS_LAUNCH_LOCAL) {
@@ -138,11 +141,17 @@ psd_status_t ps_run_launch_set(const ps_cli_t *cli, ps_launch_t *launch, const c
 {
     char workers[16];
     char delay[32];
+    char own[PS_ENDPOINT_MAX + 8];
     psd_status_t rc = PSD_OK;
 
-    (void)snprintf(workers, sizeof workers, "%" PRIu32, launch->n);
+    (void)snprintf(own, sizeof own, "%s%s", launch->embeds ? "embed:" : "", endpoint);
     (void)snprintf(delay, sizeof delay, "%" PRId64, ps_args_i64(&cli->args, "max-delay"));
-    rc = ps_launch_set(launch, "PSD_ENDPOINT", endpoint, err);
+    rc = ps_launch_set(launch, "PSD_ENDPOINT", own, err);
+    (void)snprintf(workers, sizeof workers, "%" PRIu32, launch->n_servers);
+    if (rc == PSD_OK && launch->embeds) {
+        rc = ps_launch_set(launch, "PSD_SERVERS", workers, err);
+    }
+    (void)snprintf(workers, sizeof workers, "%" PRIu32, launch->n);
     if (rc == PSD_OK) {
         rc = ps_launch_set(launch, "PSD_JOB", job, err);
     }
@@ -171,7 +180,7 @@ static psd_status_t show_manifest(const ps_cli_t *cli, const ps_launch_t *launch
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
     const ps_manifest_t manifest = {.launch = launch,
                                     .image = ps_args_text(&cli->args, "image"),
-                                    .n_servers = (uint32_t)ps_args_u64(&cli->args, "servers")};
+                                    .n_servers = launch->n_servers};
     psd_status_t rc = launch->kind == PS_LAUNCH_YARN
                           ? ps_manifest_yarn(&manifest, &text, err)
                           : ps_manifest_kubernetes(&manifest, &text, err);

@@ -132,7 +132,7 @@ static psd_status_t wait_until_up(ps_cli_t *cli, uint32_t n, psd_error_t *err)
 static psd_status_t start_private(ps_cli_t *cli, const ps_launch_t *launch, ps_private_nodes_t *own,
                                   psd_error_t *err)
 {
-    const uint32_t n = (uint32_t)ps_args_u64(&cli->args, "servers");
+    const uint32_t n = launch->embeds ? 1 : launch->n_servers;
     char address[PS_ADDRESS_SIZE] = "127.0.0.1";
     const ps_private_args_t args = {
         .program = ps_args_text(&cli->args, "psd"), .host = address, .timeout_ms = cli->timeout_ms};
@@ -145,7 +145,10 @@ static psd_status_t start_private(ps_cli_t *cli, const ps_launch_t *launch, ps_p
         return rc;
     }
     ps_interrupt_hold(); /* so that its directory does not stay */
-    if (n == 1) {
+    if (launch->embeds) {
+        ps_say(&cli->out, "%" PRIu32 " workers serve; their registry starts here",
+               launch->n_servers);
+    } else if (n == 1) {
         ps_say(&cli->out, "no psd at %s; starting a private one", cli->endpoint);
     } else {
         ps_say(&cli->out, "no psd at %s; starting a private one of %" PRIu32 " nodes",
@@ -156,7 +159,7 @@ static psd_status_t start_private(ps_cli_t *cli, const ps_launch_t *launch, ps_p
         cli->endpoint = own->items[0].endpoint;
         rc = n == 1 ? PSD_OK : wait_until_up(cli, n, err);
     }
-    return rc;
+    return rc == PSD_OK && launch->embeds ? ps_run_servers_found(cli, err) : rc;
 }
 
 /* With --servers private nodes start only when nobody listens: beside a slow psd the job
@@ -164,10 +167,14 @@ static psd_status_t start_private(ps_cli_t *cli, const ps_launch_t *launch, ps_p
 psd_status_t ps_run_find_psd(ps_cli_t *cli, const ps_launch_t *launch, ps_private_nodes_t *own,
                              psd_error_t *err)
 {
-    bool may_start = ps_args_u64(&cli->args, "servers") > 0;
+    bool may_start = launch->n_servers > 0;
     uint32_t timeout_ms = may_start && cli->timeout_ms > PROBE_MS ? PROBE_MS : cli->timeout_ms;
-    psd_status_t rc = ps_cli_connect_by(cli, NULL, timeout_ms, &cli->client, err);
+    psd_status_t rc = PSD_OK;
 
+    if (launch->embeds) {
+        return start_private(cli, launch, own, err);
+    }
+    rc = ps_cli_connect_by(cli, NULL, timeout_ms, &cli->client, err);
     if (rc == PSD_CONNECT && may_start && ps_cli_is_listened(cli, PROBE_MS)) {
         may_start = false;
         if (timeout_ms < cli->timeout_ms) {

@@ -30,7 +30,12 @@ static bool set_number(const char *name, int64_t value)
 /* Set in pscli itself, before the fork: setenv is not safe after one. */
 static bool set_environment(const ps_workers_args_t *args, uint32_t rank)
 {
-    return setenv("PSD_ENDPOINT", args->endpoint, 1) == 0 && setenv("PSD_JOB", args->job, 1) == 0 &&
+    char endpoint[PS_ENDPOINT_MAX + 8];
+
+    (void)snprintf(endpoint, sizeof endpoint, "%s%s", args->n_serving > 0 ? "embed:" : "",
+                   args->endpoint);
+    return (args->n_serving == 0 || set_number("PSD_SERVERS", args->n_serving)) &&
+           setenv("PSD_ENDPOINT", endpoint, 1) == 0 && setenv("PSD_JOB", args->job, 1) == 0 &&
            set_number("PSD_WORKER", rank) && set_number("PSD_WORKERS", args->n) &&
            set_number("PSD_MAX_DELAY", args->max_delay);
 }

@@ -153,6 +153,9 @@ static ps_worker_fate_t ask_both(const ps_workers_job_t *self, uint32_t rank, co
     bool may_meet =
         fate == PS_FATE_UNKNOWN && self->cli->client != NULL && self->meeting.name[0] != '\0';
 
+    if (self->cli->client != NULL && self->nodes.name[0] != '\0') {
+        (void)ask(self->cli, &self->nodes, rank, reason); /* they wait for it when they exit */
+    }
     if (may_meet && ask(self->cli, &self->meeting, rank, reason) == PS_FATE_MISSED) {
         return PS_FATE_MISSED;
     }

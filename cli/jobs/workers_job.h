@@ -38,6 +38,7 @@ typedef struct ps_workers_job {
     ps_cli_t *cli; /* borrowed */
     ps_known_job_t job;
     ps_known_job_t meeting; /* of trainings of psd_train.h, before they join */
+    ps_known_job_t nodes;   /* of workers that are nodes themselves; "": they are not */
 } ps_workers_job_t;
 
 /* Before the workers start; keeps no connection open. Errors: as

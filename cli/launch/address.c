@@ -40,9 +40,8 @@ bool ps_address_is_local(const char *address)
     return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
 }
 
-/* The own address on the way to one host; loopback where the host is this one. */
-static psd_status_t address_to(const char *host, char ret_address[PS_ADDRESS_SIZE],
-                               psd_error_t *err)
+psd_status_t ps_address_to_host(const char *host, char ret_address[PS_ADDRESS_SIZE],
+                                psd_error_t *err)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_DGRAM};
     struct addrinfo *list = NULL;
@@ -76,7 +75,7 @@ psd_status_t ps_address_to(const ps_hosts_t *hosts, char ret_address[PS_ADDRESS_
     for (size_t i = 0; i < hosts->n; i++) {
         const char *host = ps_host_address(&hosts->items[i]);
         char address[PS_ADDRESS_SIZE] = LOOPBACK;
-        psd_status_t rc = address_to(host, address, err);
+        psd_status_t rc = ps_address_to_host(host, address, err);
 
         if (rc != PSD_OK) {
             return rc;

@@ -23,6 +23,10 @@
 PSD_MUST_CHECK psd_status_t ps_address_to(const ps_hosts_t *hosts,
                                           char ret_address[PS_ADDRESS_SIZE], const char **ret_other,
                                           psd_error_t *err);
+/* The address of this host on its way to one; "127.0.0.1" where that is this host. Errors: as
+ * above. */
+PSD_MUST_CHECK psd_status_t ps_address_to_host(const char *host, char ret_address[PS_ADDRESS_SIZE],
+                                               psd_error_t *err);
 /* Whether only this host reaches that address. */
 bool ps_address_is_local(const char *address);
 #endif

@@ -160,6 +160,9 @@ psd_status_t ps_exec(const ps_exec_args_t *args, int *ret_exit, psd_error_t *err
         rc = set_rank(&self, err);
     }
     if (rc == PSD_OK) {
+        rc = ps_exec_serve(err);
+    }
+    if (rc == PSD_OK) {
         rc = run(&self, err);
     }
     if (rc != PSD_OK) {

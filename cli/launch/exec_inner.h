@@ -43,6 +43,13 @@ PSD_MUST_CHECK psd_status_t ps_exec_read_settings(ps_exec_t *self, psd_error_t *
 /* Takes the orders that have come; notes the end of the input. Errors: PSD_IO, PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_exec_read_orders(ps_exec_t *self, psd_error_t *err);
 
+/* ---- exec_serve.c ---- */
+
+/* Where PSD_ENDPOINT is "embed:" and an endpoint: the program's node listens at an address
+ * that other hosts reach. Errors: PSD_FAILED there is no way to the endpoint's host;
+ * PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_exec_serve(psd_error_t *err);
+
 /* ---- exec_program.c ---- */
 
 /* Errors: PSD_IO. */

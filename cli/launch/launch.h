@@ -41,6 +41,8 @@ typedef struct ps_launch {
     const char *ssh;            /* the ssh command; borrowed */
     const char *more;           /* more options of mpirun or srun; NULL: none */
     bool oversubscribe;
+    uint32_t n_servers;      /* of --servers; 0: none */
+    bool embeds;             /* … which are nodes in the first workers' processes */
     bool restarts;           /* workers that fail may be started again */
     char pscli[PATH_MAX];    /* of the helper, on the hosts */
     char dir[PATH_MAX];      /* where workers run */

@@ -81,12 +81,19 @@ static psd_status_t read_word(void *arg, const char *word, bool *ret_rest, psd_e
 /* Without an endpoint it takes the one that programs use. */
 static psd_status_t read_programs_endpoint(ps_args_t *self, psd_error_t *err)
 {
+    static const char EMBED[] = "embed:";
     psd_status_t rc = PSD_OK;
 
     if (ps_args_given(self, "endpoint") || self->help || self->version) {
         return PSD_OK;
     }
     rc = ps_environment_read("PSD_ENDPOINT", &self->programs_endpoint, err);
+    /* Of a worker that serves: pscli inside of it asks the cluster, and serves nobody. */
+    if (rc == PSD_OK && self->programs_endpoint.text != NULL &&
+        strncmp(self->programs_endpoint.text, EMBED, sizeof EMBED - 1) == 0 &&
+        self->programs_endpoint.text[sizeof EMBED - 1] != '\0') {
+        self->programs_endpoint.text += sizeof EMBED - 1;
+    }
     return rc != PSD_OK || self->programs_endpoint.text == NULL
                ? rc
                : ps_opts_offer(&self->opts, ps_opts_find(&self->opts, "endpoint"),

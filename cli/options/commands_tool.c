@@ -17,6 +17,7 @@ static const ps_example_t RUN_EXAMPLES[] = {
      "at most two clocks apart, under the job name \"lr\""},
     {"pscli run -n 2 --servers 1 -- ./train data.libsvm",
      "with a private psd when none is running"},
+    {"pscli run -n 4 --servers embed -- ./train data.libsvm", "each worker is a node of psd, too"},
     {"pscli run -n 4 --launcher ssh --hosts a:2,b:2 -- ./train data.libsvm",
      "two workers on each of two hosts, by ssh"},
     {"pscli run -n 8 --launcher slurm --batch job.sh -- ./train data.libsvm",
@@ -34,14 +35,13 @@ static const ps_opt_t RUN_OPTIONS[] = {
      .fallback = "1",
      .help = "number of workers to start"},
     {.name = "servers",
-     .kind = PS_OPT_U64,
-     .value = "M",
-     .min = 0,
-     .max = 4096,
+     .kind = PS_OPT_TEXT,
+     .value = "M|embed[:M]",
      .fallback = "0",
      .help = "when no psd answers at the endpoint, start a private one of M nodes on this host, "
-             "in temporary directories, and stop it at the end; workers on other hosts need "
-             "PSD_SECURITY_ALLOW_PLAINTEXT=true for that"},
+             "in temporary directories, and stop it at the end. embed: every worker, or the first "
+             "M, is a node itself, in its own process; pscli has their registry. Workers on other "
+             "hosts need PSD_SECURITY_ALLOW_PLAINTEXT=true for both"},
     {.name = "launcher",
      .kind = PS_OPT_CHOICE,
      .value = "LAUNCHER",

@@ -16,6 +16,7 @@ touch "$mark"
 
 lr_data
 lr_as_local "${by_mpi[@]}" --servers 1
+lr_as_local "${by_mpi[@]}" --servers embed
 
 # A rank that is killed: the others finish, and mpirun's own 0 is not the run's.
 expect 137 run "${by_mpi[@]}" -n 4 -o json -- sh -c '[ $PSD_WORKER != 2 ] || kill -9 $$; echo end'

@@ -17,6 +17,7 @@ touch "$mark"
 
 lr_data
 lr_as_local "${by_slurm[@]}" --servers 1
+lr_as_local "${by_slurm[@]}" --servers embed:2
 
 # The same in a batch script, which starts its own psd; the script ends with the run's code.
 # Options with values of their own, and a directory with a blank.

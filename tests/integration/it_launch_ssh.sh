@@ -22,6 +22,8 @@ err_has "would listen at $net.1, .*PSD_SECURITY_ALLOW_PLAINTEXT=true"
 lr_data
 PSD_SECURITY_ALLOW_PLAINTEXT=true lr_as_local "${both[@]}" --servers 2
 err_has "the private psd listens at $net.1: all who reach it"
+# Nodes in the workers, which listen at the addresses of their hosts.
+PSD_SECURITY_ALLOW_PLAINTEXT=true lr_as_local "${both[@]}" --servers embed
 
 # Which host, which rank, and words that a shell could change.
 cat >"$work/words" <<'SH'

@@ -82,7 +82,7 @@ lr_data() {
     [ -s "$work/local.txt" ] || fail "local workers saved no model"
 }
 lr_as_local() {
-    expect 0 run --endpoint tcp://127.0.0.1:1 --psd "$PSD_PROGRAM" -n 4 "$@" -- \
+    PSCLI_ENDPOINT=tcp://127.0.0.1:1 expect 0 run --psd "$PSD_PROGRAM" -n 4 "$@" -- \
         "$PSD_LR_PROGRAM" --train "$work/train" --epochs 2 --save "$work/other.txt"
     cmp -s "$work/local.txt" "$work/other.txt" || fail "$*: the model has other bits"
     rm -f "$work/other.txt"
