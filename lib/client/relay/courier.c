@@ -139,6 +139,20 @@ static void give_all_back(ps_relay_thread_t *self)
     }
 }
 
+/* All nodes take bundles of that size. */
+static void look_at_sizes(const ps_relay_thread_t *self)
+{
+    const psd_client_t *courier = self->courier;
+    uint64_t least = 0;
+
+    for (size_t i = 0; i < courier->n_links; i++) {
+        uint64_t bytes = ps_session_chunk_bytes(courier->session, i);
+
+        least = bytes > 0 && (least == 0 || bytes < least) ? bytes : least;
+    }
+    ps_relay_set_most(self->relay, least);
+}
+
 void ps_courier_turn(ps_relay_thread_t *self)
 {
     psd_client_t *courier = self->courier;
@@ -159,6 +173,7 @@ void ps_courier_turn(ps_relay_thread_t *self)
     ps_session_tick(courier->session, self->now_ms, &courier->outbox);
     perform_all(self);
     hear_signs(self);
+    look_at_sizes(self);
 }
 
 uint64_t ps_courier_due(const ps_relay_thread_t *self)

@@ -33,10 +33,11 @@ typedef struct ps_relay_way {
     ps_relay_member_t to;
     ps_socket_t *socket; /* owned; NULL: it is opened again at due_ms */
     ps_id_t nonce;
-    unsigned tries;   /* to open it, since it was ready */
-    bool is_ready;    /* both have proved themselves */
-    uint64_t due_ms;  /* not ready: it is opened again then … */
-    uint64_t owes_ms; /* … ready: since when it owes a sign of life; 0: it does not */
+    unsigned tries;      /* to open it, since it was ready */
+    bool is_ready;       /* both have proved themselves */
+    uint64_t due_ms;     /* not ready: it is opened again then … */
+    uint64_t owes_ms;    /* … ready: since when it owes a sign of life; 0: it does not */
+    uint64_t owes_bytes; /* that it was sent since then */
 } ps_relay_way_t;
 
 /* A bundle that the courier brings. */

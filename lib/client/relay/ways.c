@@ -18,6 +18,7 @@ static void close_way(ps_relay_thread_t *self, ps_relay_way_t *way)
     ps_socket_drop(&way->socket);
     way->is_ready = false;
     way->owes_ms = 0;
+    way->owes_bytes = 0;
     way->due_ms = self->now_ms + ((uint64_t)OPEN_MS << way->tries);
     if (was_open) {
         ps_relay_lost(self->relay, self->now_ms, way->to.worker);
@@ -124,6 +125,7 @@ static void hear(ps_relay_thread_t *self, ps_relay_way_t *way, const ps_message_
     } else if (way->is_ready && message->kind == PS_KIND_RELAYED &&
                ps_relay_news(message, &number, &news)) {
         way->owes_ms = 0;
+        way->owes_bytes = 0;
         ps_relay_heard(self->relay, self->now_ms, way->to.worker, number, news);
     }
 }
@@ -158,12 +160,18 @@ void ps_ways_receive(ps_relay_thread_t *self)
     }
 }
 
+/* What it was sent since then may still be on its way. */
+static uint64_t silent_ms(const ps_relay_way_t *way)
+{
+    return way->owes_ms + SILENCE_MS + way->owes_bytes * 1000 / PS_RELAY_SLOWEST;
+}
+
 void ps_ways_tick(ps_relay_thread_t *self)
 {
     for (size_t i = 0; i < self->n_ways; i++) {
         ps_relay_way_t *way = &self->ways[i];
 
-        if (way->owes_ms != 0 && self->now_ms >= way->owes_ms + SILENCE_MS) {
+        if (way->owes_ms != 0 && self->now_ms >= silent_ms(way)) {
             close_way(self, way);
         }
         if (!way->is_ready && way->due_ms <= self->now_ms) {
@@ -180,7 +188,7 @@ uint64_t ps_ways_due(const ps_relay_thread_t *self)
         const ps_relay_way_t *way = &self->ways[i];
         uint64_t own_ms = !way->is_ready      ? way->due_ms
                           : way->owes_ms == 0 ? UINT64_MAX
-                                              : way->owes_ms + SILENCE_MS;
+                                              : silent_ms(way);
 
         due_ms = own_ms < due_ms ? own_ms : due_ms;
     }
@@ -204,6 +212,7 @@ bool ps_ways_send(ps_relay_thread_t *self, const ps_relay_deed_t *deed)
             return false;
         }
         way->owes_ms = way->owes_ms == 0 ? self->now_ms : way->owes_ms;
+        way->owes_bytes += ps_payload_size(payload);
         return true;
     }
     return false;

@@ -246,6 +246,20 @@ static void hold(ps_relay_t *self, uint64_t now_ms, group_t *group, lot_t *lot)
     self->n_lots++;
 }
 
+/* What its worker brings in a clock. */
+static void note_own(ps_relay_t *self, const ps_relay_giver_t *giver, const lot_t *lot)
+{
+    if (giver->worker != self->settings.worker || lot->key.is_timed) {
+        return;
+    }
+    if (lot->key.clock > self->own_clock) {
+        self->own_before = self->own_bytes;
+        self->own_bytes = 0;
+        self->own_clock = lot->key.clock;
+    }
+    self->own_bytes += lot->bytes;
+}
+
 /* A checked lot, for which there is room. */
 static psd_status_t take(ps_relay_t *self, uint64_t now_ms, const ps_relay_giver_t *giver,
                          const ps_relay_key_t *key, const ps_relay_lot_t *goods, psd_error_t *err)
@@ -280,6 +294,7 @@ static psd_status_t take(ps_relay_t *self, uint64_t now_ms, const ps_relay_giver
     lot->giver = *giver;
     lot->bytes = ps_relay_cost(&lot->goods);
     lot->came_ms = now_ms;
+    note_own(self, giver, lot);
     hold(self, now_ms, group, lot);
     if (ps_relay_is_ready(self, now_ms, group)) {
         ps_relay_flush(self, now_ms, group);
@@ -331,12 +346,28 @@ static void say(ps_relay_t *self, uint64_t now_ms)
     }
 }
 
+static uint64_t travel_ms(const ps_relay_t *self, uint64_t bytes)
+{
+    return self->settings.patience_ms + bytes * 1000 / PS_RELAY_SLOWEST;
+}
+
+/* When who has it has been silent for too long. */
+static uint64_t silent_ms(const ps_relay_t *self, const bundle_t *bundle)
+{
+    uint64_t own = ps_relay_add_ms(bundle->heard_ms, travel_ms(self, bundle->bytes));
+    uint64_t other = ps_relay_add_ms(bundle->other_ms, travel_ms(self, bundle->bytes));
+    uint64_t most = ps_relay_add_ms(bundle->sent_ms, travel_ms(self, bundle->ahead));
+
+    other = other < most ? other : most;
+    return own > other ? own : other;
+}
+
 void ps_relay_tick(ps_relay_t *self, uint64_t now_ms)
 {
     ps_relay_flush_ready(self, now_ms);
     for (bundle_t *bundle = self->bundles, *next = NULL; bundle != NULL; bundle = next) {
         next = bundle->next;
-        if (now_ms >= ps_relay_add_ms(bundle->heard_ms, self->settings.patience_ms)) {
+        if (now_ms >= silent_ms(self, bundle)) {
             ps_relay_fail(self, now_ms, bundle, "who had it was silent");
         }
     }
@@ -359,7 +390,7 @@ uint64_t ps_relay_due(const ps_relay_t *self)
         }
     }
     for (const bundle_t *bundle = self->bundles; bundle != NULL; bundle = bundle->next) {
-        uint64_t other = ps_relay_add_ms(bundle->heard_ms, self->settings.patience_ms);
+        uint64_t other = silent_ms(self, bundle);
 
         due = other < due ? other : due;
     }

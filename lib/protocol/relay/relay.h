@@ -16,9 +16,10 @@
  *          the relay that the plan names, or to the nodes.
  *          It sends when everything that the plan leads through it is there; else when it has
  *          waited as long as the transfer itself is predicted to take, so that waiting at most
- *          doubles a clock (hold_ms where nobody has measured that); hold_ms after an urgent lot
- *          came; when memory is short; when it leaves. What comes later follows by itself. What
- *          cannot be added (relay_sum.h) goes to the nodes, each lot alone.
+ *          doubles a clock (where nobody has measured that: PS_RELAY_GUESS), and hold_ms at least;
+ *          hold_ms after an urgent lot came; when memory is short; when it leaves. What comes
+ *          later follows by itself. What cannot be added (relay_sum.h), or is too large as one
+ *          bundle, goes to the nodes, each lot alone.
  *          Who was waited for in vain is not waited for at that partition in the clocks that
  *          follow, until it has come in one to nine of them.
  * Duty     None that anybody relies on. Each origin keeps its delta until the server's own
@@ -27,6 +28,9 @@
  * News     Of each bundle that it sent, a relay hears: TAKEN, WAITS (a sign of life), DONE (the
  *          server has it), or RETURNED. It says the same to those that gave it something: WAITS
  *          every 250 ms, naming the worker that it waits for, then DONE or RETURNED, once.
+ *          Who has a bundle is silent when it has said nothing of it for patience_ms and as long
+ *          as it may travel (PS_RELAY_SLOWEST). Bundles go one after the other: a word of another
+ *          one counts too, but no longer than all that was ahead may travel.
  *          A relay that refuses, dies or is silent before TAKEN costs nothing: the bundle goes
  *          to the nodes. Later, or when the nodes refuse it or are silent, all goes back to
  *          those that gave it; a sum cannot be taken apart.
@@ -46,11 +50,19 @@
 #include "protocol/relay/relay_sum.h"
 
 #define PS_RELAY_SAY_MS 250 /* between two WAITS */
+/* Bytes of a second of patience beside settings.patience_ms: a bundle may travel as slowly. */
+#define PS_RELAY_SLOWEST (UINT64_C(512) << 10)
+/* Where nobody has measured the network: bytes of a second (100 Mbit/s) at which a plan's workers
+ * would send directly what each brings in a clock. Nothing is held for longer than that takes, nor
+ * for longer than PS_RELAY_WAIT_MOST_MS. */
+#define PS_RELAY_GUESS UINT64_C(12500000)
+#define PS_RELAY_WAIT_MOST_MS 5000
 
 typedef struct ps_relay_settings {
     uint32_t worker;      /* this relay's position; PS_RELAY_NOBODY: a gateway */
     uint64_t hold_ms;     /* at least, for what else may come */
-    uint64_t patience_ms; /* without a sign of life of who has a bundle; also the longest wait */
+    uint64_t patience_ms; /* without a sign of life of who has a bundle; also the longest wait
+                             where somebody has measured the network */
     uint64_t limit_bytes; /* of all that is held */
 } ps_relay_settings_t;
 
@@ -141,6 +153,8 @@ void ps_relay_heard(ps_relay_t *self, uint64_t now_ms, uint32_t from, uint64_t n
 void ps_relay_lost(ps_relay_t *self, uint64_t now_ms, uint32_t worker);
 /* That worker is lost or has left: nothing is waited for of it. */
 void ps_relay_without(ps_relay_t *self, uint64_t now_ms, uint32_t worker);
+/* The nodes take bundles of so many bytes; 0: it is not known. */
+void ps_relay_set_most(ps_relay_t *self, uint64_t bytes);
 /* Takes nothing more, and passes on what it has. */
 void ps_relay_leave(ps_relay_t *self, uint64_t now_ms);
 /* True when nothing is held, and nothing is under way. */

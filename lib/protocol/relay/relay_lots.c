@@ -196,8 +196,18 @@ uint32_t ps_relay_missing(const ps_relay_t *self, const group_t *group)
     return PS_RELAY_NOBODY;
 }
 
-/* How long deltas wait for others: as long as they are predicted to travel; hold_ms where nobody
- * has measured that. */
+/* What it would take without the overlay, where nobody has measured it: waiting at most doubles
+ * that. Workers that pull over one slow link are as far apart. */
+static uint64_t guess_ms(const ps_relay_t *self, const ps_relay_tree_t *tree, const group_t *group)
+{
+    uint64_t own = self->own_bytes > self->own_before ? self->own_bytes : self->own_before;
+    uint64_t each = own > group->bytes ? own : group->bytes;
+    uint64_t guess = each * tree->n_workers * 1000 / PS_RELAY_GUESS;
+
+    return guess < PS_RELAY_WAIT_MOST_MS ? guess : PS_RELAY_WAIT_MOST_MS;
+}
+
+/* How long deltas wait for others: as long as they are predicted to travel. */
 static uint64_t wait_ms(const ps_relay_t *self, const group_t *group)
 {
     const ps_relay_tree_t *tree = ps_relay_tree_of_clock(self, &group->key);
@@ -211,8 +221,10 @@ static uint64_t wait_ms(const ps_relay_t *self, const group_t *group)
     }
     if (rate > 0) {
         wait = group->bytes > UINT64_MAX / 1000 ? most : group->bytes * 1000 / rate;
+        wait = wait < most ? wait : most;
+    } else {
+        wait = guess_ms(self, tree, group);
     }
-    wait = wait < most ? wait : most;
     return wait > hold ? wait : hold;
 }
 

@@ -27,6 +27,17 @@ static void note_passing(ps_relay_t *self, uint64_t now_ms, group_t *group)
     }
 }
 
+/* Bytes on their way to there. */
+static uint64_t bytes_to(const ps_relay_t *self, uint32_t to)
+{
+    uint64_t bytes = 0;
+
+    for (const bundle_t *bundle = self->bundles; bundle != NULL; bundle = bundle->next) {
+        bytes += bundle->to == to && !bundle->is_taken ? bundle->bytes : 0;
+    }
+    return bytes;
+}
+
 /* Sends goods, which it takes over, for these lots; without memory they go back. */
 static void send(ps_relay_t *self, uint64_t now_ms, const ps_relay_key_t *key, uint32_t to,
                  ps_relay_lot_t *goods, lots_t *lots)
@@ -46,9 +57,11 @@ static void send(ps_relay_t *self, uint64_t now_ms, const ps_relay_key_t *key, u
                          .lots = *lots,
                          .sent_ms = now_ms,
                          .heard_ms = now_ms,
+                         .other_ms = now_ms,
                          .is_unsent = true};
     *goods = (ps_relay_lot_t){.from = NULL};
     bundle->bytes = sizeof *bundle + ps_relay_lot_bytes(&bundle->goods);
+    bundle->ahead = bytes_to(self, to) + bundle->bytes;
     self->bytes += bundle->bytes;
     self->n_unsent++;
     for (lot_t *lot = lots->first; lot != NULL; lot = lot->next) {
@@ -142,6 +155,10 @@ static bool send_sum(ps_relay_t *self, uint64_t now_ms, const ps_relay_sum_args_
     }
     if (ps_relay_sum_make(args, desk->goods, n, &fits, &sum, NULL) != PSD_OK) {
         return false;
+    }
+    if (fits && n > 1 && self->most_bytes > 0 && ps_relay_lot_bytes(&sum) > self->most_bytes) {
+        ps_relay_lot_done(&sum);
+        fits = false;
     }
     for (size_t i = 0; i < desk->n; i++) {
         if (!desk->alone[i] && fits) {
@@ -268,9 +285,11 @@ void ps_relay_fail(ps_relay_t *self, uint64_t now_ms, bundle_t *bundle, const ch
         end_bundle(self, bundle, PS_RELAY_RETURNED, reason);
         return;
     }
+    bundle->ahead = bytes_to(self, PS_OVERLAY_NODES) + bundle->bytes;
     bundle->to = PS_OVERLAY_NODES;
     bundle->sent_ms = now_ms;
     bundle->heard_ms = now_ms;
+    bundle->other_ms = now_ms;
     self->n_unsent += bundle->is_unsent ? 0 : 1;
     bundle->is_unsent = true;
 }
@@ -288,6 +307,16 @@ static void note_taken(ps_relay_t *self, bundle_t *bundle)
     self->bytes -= bytes - bundle->bytes;
 }
 
+/* What goes there moves. Who has taken one says itself that it lives. */
+static void hear_of_others(ps_relay_t *self, uint64_t now_ms, uint32_t from)
+{
+    for (bundle_t *bundle = self->bundles; bundle != NULL; bundle = bundle->next) {
+        if (bundle->to == from && !bundle->is_taken) {
+            bundle->other_ms = now_ms;
+        }
+    }
+}
+
 void ps_relay_heard(ps_relay_t *self, uint64_t now_ms, uint32_t from, uint64_t number,
                     ps_relay_news_t news)
 {
@@ -300,6 +329,7 @@ void ps_relay_heard(ps_relay_t *self, uint64_t now_ms, uint32_t from, uint64_t n
         return;
     }
     bundle->heard_ms = now_ms;
+    hear_of_others(self, now_ms, from);
     switch (news) {
     case PS_RELAY_TAKEN:
         note_taken(self, bundle);
@@ -332,6 +362,11 @@ void ps_relay_without(ps_relay_t *self, uint64_t now_ms, uint32_t worker)
         ps_relay_set_bit(self->gone, worker);
         ps_relay_flush_ready(self, now_ms);
     }
+}
+
+void ps_relay_set_most(ps_relay_t *self, uint64_t bytes)
+{
+    self->most_bytes = bytes;
 }
 
 void ps_relay_leave(ps_relay_t *self, uint64_t now_ms)

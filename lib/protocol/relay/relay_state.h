@@ -53,7 +53,9 @@ struct bundle {
     lots_t lots;
     uint64_t bytes;
     uint64_t sent_ms;
-    uint64_t heard_ms; /* the last sign of life of who has it */
+    uint64_t ahead;    /* bytes on their way to there when it was sent, its own too */
+    uint64_t heard_ms; /* the last sign of it from who has it … */
+    uint64_t other_ms; /* … and of others that went there, until it was taken */
     bool is_unsent;
     bool is_taken;
 };
@@ -108,7 +110,11 @@ struct ps_relay {
     lot_t *last_news;
     size_t n_lots;
     uint64_t bytes;
+    uint64_t most_bytes; /* of a bundle; 0: it is not known */
     uint64_t said_ms;
+    uint64_t own_clock;            /* the newest of its worker's … */
+    uint64_t own_bytes;            /* … what came of it so far … */
+    uint64_t own_before;           /* … and of the one before it */
     uint64_t gone[PS_RELAY_WORDS]; /* positions that nobody waits for */
     bool is_leaving;
 };
