@@ -26,25 +26,10 @@ static bool may_be_lent(const psd_client_t *client, const ps_slice_request_t *re
 static bool may_be_held(const psd_client_t *client, const ps_slice_request_t *request)
 {
     const ps_request_queue_t *queue = request->queue;
-    uint64_t size = ps_payload_size(request->payload);
 
     return is_plain(request) && queue->held == NULL && TAILQ_EMPTY(&queue->waiting) &&
-           queue->pushed_round != client->round + 1 && size <= PS_HOLD_BYTES &&
-           client->held_bytes <= PS_HOLD_BYTES - size && client->broken == PSD_OK &&
+           queue->pushed_round != client->round + 1 && client->broken == PSD_OK &&
            client->worker.ended == PSD_OK && may_be_lent(client, request);
-}
-
-/* Its time begins now. */
-static void begin(psd_client_t *client, ps_ticket_t *ticket)
-{
-    if (ticket == NULL || ticket->held_ms == 0) {
-        return;
-    }
-    ticket->deadline_ms += ps_now_ms() - ticket->held_ms;
-    ticket->held_ms = 0;
-    if (ticket->deadline_ms < client->expire_ms) {
-        client->expire_ms = ticket->deadline_ms;
-    }
 }
 
 static void put(psd_client_t *client, ps_slice_request_t *request)
@@ -56,53 +41,117 @@ static void put(psd_client_t *client, ps_slice_request_t *request)
     client->n_waiting--;
     queue->held = NULL;
     queue->pushed_round = request->round + 1;
-    begin(client, request->ticket);
     ps_queue_add(client, request);
-    ps_queue_run(client, queue);
 }
 
-bool ps_hold(psd_client_t *client, ps_slice_request_t *request)
+/* All of it goes, and its time begins now. */
+static void put_ticket(psd_client_t *client, ps_ticket_t *ticket)
+{
+    ps_slice_request_t *request = NULL;
+
+    client->now_ms = ps_now_ms();
+    ticket->deadline_ms += client->now_ms - ticket->held_ms;
+    ticket->held_ms = 0;
+    if (ticket->deadline_ms < client->expire_ms) {
+        client->expire_ms = ticket->deadline_ms;
+    }
+    TAILQ_FOREACH(request, &ticket->requests, in_ticket)
+    {
+        put(client, request);
+    }
+    TAILQ_FOREACH(request, &ticket->requests, in_ticket)
+    {
+        ps_queue_run(client, request->queue);
+    }
+}
+
+/* Takes the places of all of its requests; false: one may not wait, or two would wait for one
+ * partition, and none is taken. */
+static bool take_places(psd_client_t *client, ps_ticket_t *ticket)
+{
+    ps_slice_request_t *request = NULL;
+    uint64_t bytes = client->held_bytes;
+
+    TAILQ_FOREACH(request, &ticket->requests, in_ticket)
+    {
+        bytes += ps_payload_size(request->payload);
+        if (bytes > PS_HOLD_BYTES || !may_be_held(client, request)) {
+            break;
+        }
+        request->queue->held = request;
+    }
+    if (request == NULL) {
+        return !TAILQ_EMPTY(&ticket->requests);
+    }
+    while ((request = TAILQ_PREV(request, ps_slice_requests, in_ticket)) != NULL) {
+        request->queue->held = NULL;
+    }
+    return false;
+}
+
+/* What is held and comes before it goes. */
+static void make_way(psd_client_t *client, const ps_slice_request_t *request)
 {
     ps_request_queue_t *queue = request->queue;
+    ps_ticket_t *after = request->after == 0 ? NULL : ps_ticket_find(client, request->after);
 
-    if (request->kind == PS_REQUEST_PULL || (client->desk == NULL && queue->held == NULL)) {
-        return false; /* a pull sees nothing of a clock that is open */
+    if (after != NULL && after->held_ms != 0) {
+        put_ticket(client, after);
     }
-    if (!may_be_held(client, request)) {
-        queue->pushed_round = client->round + 1;
-        if (queue->held != NULL) {
-            put(client, queue->held);
+    if (request->kind == PS_REQUEST_PULL) {
+        return; /* it sees nothing of a clock that is open */
+    }
+    queue->pushed_round = client->round + 1;
+    if (queue->held != NULL) {
+        put_ticket(client, queue->held->ticket);
+    }
+}
+
+bool ps_hold(psd_client_t *client, ps_ticket_t *ticket)
+{
+    ps_slice_request_t *request = NULL;
+
+    if (client->desk == NULL && TAILQ_EMPTY(&client->held)) {
+        return false;
+    }
+    if (!take_places(client, ticket)) {
+        TAILQ_FOREACH(request, &ticket->requests, in_ticket)
+        {
+            make_way(client, request);
         }
         return false;
     }
     if (TAILQ_EMPTY(&client->held)) {
         client->held_ms = client->now_ms;
     }
-    TAILQ_INSERT_TAIL(&client->held, request, in_list);
-    client->held_bytes += ps_payload_size(request->payload);
-    client->n_waiting++;
-    queue->held = request;
-    request->ticket->held_ms = client->now_ms;
+    ticket->held_ms = client->now_ms;
+    TAILQ_FOREACH(request, &ticket->requests, in_ticket)
+    {
+        TAILQ_INSERT_TAIL(&client->held, request, in_list);
+        client->held_bytes += ps_payload_size(request->payload);
+        client->n_waiting++;
+    }
     return true;
 }
 
 void ps_hold_mark(psd_client_t *client)
 {
-    while (!TAILQ_EMPTY(&client->held)) {
-        ps_slice_request_t *request = TAILQ_FIRST(&client->held);
+    ps_slice_request_t *request = NULL;
 
+    TAILQ_FOREACH(request, &client->held, in_list)
+    {
         if (request->queue->table->in_job) {
             request->marks = true;
             request->detour |= PS_DETOUR_LEND;
         }
-        put(client, request);
     }
+    ps_hold_end(client);
 }
 
 void ps_hold_end(psd_client_t *client)
 {
     while (!TAILQ_EMPTY(&client->held)) {
-        put(client, TAILQ_FIRST(&client->held));
+        put_ticket(client, TAILQ_FIRST(&client->held)->ticket);
     }
 }
 

@@ -98,15 +98,15 @@ static void set_out(const ps_call_t *call, ps_ticket_t *ticket, struct ps_slice_
     psd_client_t *client = call->table->client;
     ps_slice_request_t *request = NULL;
 
-    TAILQ_FOREACH(request, &ticket->requests, in_ticket)
-    {
-        if (!ps_hold(client, request)) {
+    if (!ps_hold(client, ticket)) {
+        TAILQ_FOREACH(request, &ticket->requests, in_ticket)
+        {
             ps_queue_add(client, request);
         }
-    }
-    TAILQ_FOREACH(request, &ticket->requests, in_ticket)
-    {
-        ps_queue_run(client, request->queue);
+        TAILQ_FOREACH(request, &ticket->requests, in_ticket)
+        {
+            ps_queue_run(client, request->queue);
+        }
     }
     ps_ticket_end_if_done(client, ticket);
     if (ends_clock(call)) {

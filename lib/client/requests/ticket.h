@@ -106,7 +106,7 @@ struct ps_ticket {
     struct ps_slice_requests requests; /* that have not ended */
     uint32_t timeout_ms;
     uint64_t deadline_ms;
-    uint64_t held_ms; /* since when a push of it waits for psd_clock; 0: none does */
+    uint64_t held_ms; /* since when all of it waits for psd_clock (hold.h); 0: it does not */
     bool is_idle;
     bool has_ended;
     psd_status_t status;
