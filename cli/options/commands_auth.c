@@ -174,8 +174,9 @@ const ps_cmd_t ps_cmds_auth[] = {
          "Asks the psd that leads the registry, which has the lines of its own node. FILE is an "
          "audit.jsonl, or a data directory: then its audit is read without a psd. --verify finds "
          "lines that were changed, removed, inserted or moved. Removed lines at the end are found "
-         "by asking a psd that has run since; of files, compare the last digest with one that "
-         "was noted.",
+         "by asking a psd that has run since. Files alone do not show them, nor oldest files that "
+         "were removed whole, nor digests that were all made again: compare the last digest with "
+         "one that was noted.",
      .examples = AUDIT_EXAMPLES,
      .options = AUDIT_OPTIONS,
      .run = ps_cmd_auth_audit},

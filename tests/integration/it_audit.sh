@@ -64,7 +64,7 @@ n=$(grep -E '"who":"alice",.*"op":"table_inspect",.*"name":"bob.t[0-9]+",.*"resu
 [ "$n" -eq "$rounds" ] || fail "$n requests that alice was refused"
 key=$(sed -n 's/^public-key //p' "$work/stranger.key")
 n=$(grep -F "\"who\":null,\"uid\":null,\"key\":\"$key\"" "$file" | grep -c '"result":"DENIED"')
-[ "$n" -ge "$rounds" ] || fail "$n times that the stranger was refused"
+[ "$n" -ge $((rounds < 20 ? rounds : 20)) ] || fail "$n times that the stranger was refused"
 [ "$(lines '"event":"request",.*"who":null')" -eq "$n" ] || fail "others whom nobody knows"
 [ "$(lines "\"who\":\"admin\",\"uid\":$(id -u),.*\"op\":\"auth_deny\",.*\"name\":\"dave\"")" -eq "$rounds" ] ||
     fail "who denied dave"

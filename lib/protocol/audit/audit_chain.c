@@ -228,18 +228,14 @@ void ps_audit_check_pass(ps_audit_check_t *self, ps_bytes_t line)
 
 /* ---- pace ---- */
 
-#define MS_EACH (1000 / PS_AUDIT_PACE_PER_S)
-
-bool ps_audit_pace_take(ps_audit_pace_t *self, uint64_t now_ms)
+bool ps_audit_pace_take(ps_audit_pace_t *self, uint64_t burst, uint64_t now_ms)
 {
-    const uint64_t burst_ms = (uint64_t)PS_AUDIT_PACE_BURST * MS_EACH;
-
     if (self->spent_ms < now_ms) {
         self->spent_ms = now_ms;
     }
-    if (self->spent_ms + MS_EACH > now_ms + burst_ms) {
+    if (self->spent_ms + PS_AUDIT_PACE_MS > now_ms + burst * PS_AUDIT_PACE_MS) {
         return false;
     }
-    self->spent_ms += MS_EACH;
+    self->spent_ms += PS_AUDIT_PACE_MS;
     return true;
 }

@@ -3,7 +3,7 @@
  * Room lib/protocol/audit: lines that say who did what, each bound to the one before
  *
  * It is       The text of a line, the chain of digests, the check of lines that were
- *             read, and how many refusals are written.
+ *             read, and how many failed requests are written.
  * It uses     lib/wire/messages/doc.h, lib/base; libsodium for digests.
  * It ignores  Files (lib/storage/audit), and which requests are noted
  *             (trust_kinds.def in lib/protocol/trust).
@@ -46,7 +46,8 @@ typedef struct ps_audit_pair {
 
 /* A request that changed something, or was refused. Texts are borrowed; NULL: unknown, or none. */
 typedef struct ps_audit_record {
-    const char *who; /* the principal */
+    const char *who; /* the principal … */
+    uint32_t who_id; /* … and its number; 0: none */
     bool has_uid;
     uint32_t uid;
     const char *key;     /* public */
@@ -58,6 +59,7 @@ typedef struct ps_audit_record {
     ps_audit_pair_t pairs[PS_AUDIT_PAIRS_MAX]; /* what else it asked for, "role", "job" … */
     size_t n_pairs;                            /* … so many */
     psd_status_t result;
+    bool has_changed; /* something, also where the result is an error: it is always written */
     uint64_t session; /* 0: none */
     uint64_t request; /* its number within the session */
 } ps_audit_record_t;
@@ -95,14 +97,15 @@ void ps_audit_check_pass(ps_audit_check_t *self, ps_bytes_t line);
 
 /* ---- pace ---- */
 
-/* Refusals that may be written: a thousand at once, then PS_AUDIT_PACE_PER_S a second. More are
- * counted: whoever is refused all the time must not fill the files. */
-#define PS_AUDIT_PACE_BURST 1000
-#define PS_AUDIT_PACE_PER_S 20
+/* Failed requests of one caller that may be written: some at once, then one a second. More are
+ * counted: whoever fails all the time must not fill the files. */
+#define PS_AUDIT_BURST 200          /* of a principal */
+#define PS_AUDIT_BURST_STRANGERS 20 /* of all who are none, together */
+#define PS_AUDIT_PACE_MS 1000       /* for each */
 typedef struct ps_audit_pace {
-    uint64_t spent_ms; /* time that the refusals written so far have used up */
+    uint64_t spent_ms; /* time that the lines written so far have used up */
 } ps_audit_pace_t;
 
 /* Whether one more may be written; counts it. now_ms: of any clock that does not go back. */
-PSD_MUST_CHECK bool ps_audit_pace_take(ps_audit_pace_t *self, uint64_t now_ms);
+PSD_MUST_CHECK bool ps_audit_pace_take(ps_audit_pace_t *self, uint64_t burst, uint64_t now_ms);
 #endif

@@ -170,6 +170,7 @@ static psd_status_t judge(ps_control_t *self, ps_control_request_t *request, psd
         return rc;
     }
     ps_count_add(&self->counts->requests[request->op - self->is.ops], 1);
+    ps_control_note_who(self, request);
     rc = ps_control_may(self, request, err);
     if (rc != PSD_OK) {
         return rc;

@@ -78,6 +78,7 @@ psd_status_t ps_control_node_drain(ps_control_t *self, ps_control_request_t *req
     if (rc == PSD_OK) {
         rc = ps_doc_get_switch(request->doc, "stay", &stay, err);
     }
+    request->was_dry = dry_run;
     if (rc == PSD_OK) {
         ps_control_learn_bytes(self, request->answers);
         rc = ps_registry_plan_drain(self->is.registry, node->name, &moves, &n, err);
@@ -169,6 +170,7 @@ psd_status_t ps_control_cluster_rebalance(ps_control_t *self, ps_control_request
     size_t n = 0;
     psd_status_t rc = ps_doc_get_switch(request->doc, "dry_run", &dry_run, err);
 
+    request->was_dry = dry_run;
     if (rc == PSD_OK) {
         ps_control_learn_bytes(self, request->answers);
         rc = ps_registry_plan_rebalance(self->is.registry, &moves, &n, err);

@@ -288,6 +288,7 @@ psd_status_t ps_control_registry_set(ps_control_t *self, ps_control_request_t *r
     if (rc == PSD_OK) {
         rc = ps_doc_get_switch(request->doc, "dry_run", &wish.dry_run, err);
     }
+    request->was_dry = wish.dry_run;
     if (rc != PSD_OK) {
         return rc;
     }
@@ -355,6 +356,7 @@ psd_status_t ps_control_registry_transfer(ps_control_t *self, ps_control_request
     if (rc != PSD_OK) {
         return rc;
     }
+    request->was_dry = dry_run;
     return ps_doc_set_text(request->reply, "leader", done ? self->is.node : heir->node) &&
                    ps_doc_set_bool(request->reply, "dry_run", dry_run)
                ? PSD_OK

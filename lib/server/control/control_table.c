@@ -208,10 +208,10 @@ static psd_status_t begin_again(ps_control_t *self, ps_control_request_t *reques
     uint32_t id = (uint32_t)request->outcome.number;
     psd_status_t rc = PSD_OK;
 
+    request->made = id; /* the audit has it, also when the rest fails */
     if (ps_doc_has(request->doc, "job") && ps_registry_table_by_id(self->is.registry, id) != NULL) {
         rc = open_for_job(self, request, id, err);
     }
-    request->made = rc == PSD_OK ? id : 0;
     return rc == PSD_OK ? ps_control_ask(request, PS_CALL_INSPECT, 0) : rc;
 }
 
@@ -243,11 +243,11 @@ static psd_status_t begin_create(ps_control_t *self, ps_control_request_t *reque
     }
     if (rc == PSD_OK) {
         id = ps_registry_table(self->is.registry, spec->name)->id;
+        request->made = id; /* also when the rest fails: the table stays */
     }
     if (rc == PSD_OK && for_job) {
         rc = open_for_job(self, request, id, err);
     }
-    request->made = rc == PSD_OK ? id : 0;
     return rc == PSD_OK ? ps_control_ask(request, PS_CALL_INSPECT, 0) : rc;
 }
 

@@ -227,6 +227,7 @@ psd_status_t ps_control_registry_accept(ps_control_t *self, ps_control_request_t
     wish_t wish = {.name = NULL};
     psd_status_t rc = read_wish(request->doc, &wish, err);
 
+    request->was_dry = wish.dry_run;
     if (rc != PSD_OK) {
         return rc;
     }
@@ -307,6 +308,7 @@ psd_status_t ps_control_registry_discard(ps_control_t *self, ps_control_request_
     if (rc == PSD_OK) {
         rc = ps_doc_get_switch(request->doc, "dry_run", &dry_run, err);
     }
+    request->was_dry = dry_run;
     if (rc != PSD_OK) {
         return rc;
     }

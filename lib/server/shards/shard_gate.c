@@ -233,7 +233,8 @@ static void note(const ps_shard_gate_t *self, const gate_conn_t *row, const ps_m
                  const ps_need_t *need)
 {
     ps_audit_record_t record =
-        ps_audit_record_of(&row->asker, row->is_known ? row->principal.name : NULL);
+        ps_audit_record_of(&row->asker, row->is_known ? row->principal.name : NULL,
+                           row->is_known ? row->principal.id : 0);
     uint32_t table = table_of(message);
 
     record.op = need->kind;

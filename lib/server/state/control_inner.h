@@ -168,6 +168,10 @@ typedef struct ps_request_doc {
     ps_work_ask_t work;          /* SLICE, DONE */
     ps_work_answer_t answer;     /* … and its answer once the command is stored, … */
     bool planned;                /* … of which it is a part */
+    bool was_dry;                /* the operation only looked, as the request asked for */
+    bool is_judged;              /* it is known who asked: … */
+    uint32_t who_id;             /* … the principal before its change; 0: none … */
+    char who[PS_NAME_MAX + 1];   /* … and its name */
 } ps_control_request_t;
 
 /* control_names.c */
@@ -251,6 +255,8 @@ ps_control_op_t ps_control_auth_whoami;
 /* control_audit.c of control */
 ps_control_op_t ps_control_auth_audit;
 /* control_note.c */
+/* Who asks is kept for the audit: the request may change who that is. */
+void ps_control_note_who(const ps_control_t *self, ps_control_request_t *request);
 /* The request ends: the audit gets a line when it is one of those that it has. */
 void ps_control_note(const ps_control_t *self, const ps_control_request_t *request,
                      psd_status_t status);

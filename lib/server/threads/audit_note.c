@@ -8,9 +8,10 @@
 #include "base/log.h"
 #include "transport/threads/clock.h"
 
-ps_audit_record_t ps_audit_record_of(const ps_asker_t *asker, const char *who)
+ps_audit_record_t ps_audit_record_of(const ps_asker_t *asker, const char *who, uint32_t id)
 {
     return (ps_audit_record_t){.who = who,
+                               .who_id = id,
                                .has_uid = asker->has_uid,
                                .uid = asker->uid,
                                .key = asker->key[0] == '\0' ? NULL : asker->key,

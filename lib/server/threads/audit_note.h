@@ -6,8 +6,9 @@
 #include "storage/audit/audit_log.h"
 #include "transport/sockets/asker.h"
 
-/* Who asks, as a record has it; who: the principal's name, or NULL. Borrows both. */
-ps_audit_record_t ps_audit_record_of(const ps_asker_t *asker, const char *who);
+/* Who asks, as a record has it; who: the principal's name, or NULL, and id its number. Borrows
+ * both. */
+ps_audit_record_t ps_audit_record_of(const ps_asker_t *asker, const char *who, uint32_t id);
 /* What cannot be written is lost, and nothing is refused because of it. log: NULL: nothing is
  * written. Any thread. */
 void ps_audit_note(ps_audit_log_t *log, const ps_audit_record_t *record);

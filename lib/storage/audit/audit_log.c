@@ -11,6 +11,16 @@
 #include "storage/audit/audit_files.h"
 
 #define REASON_SIZE 300
+#define WHO_SIZE 256
+#define N_PRINCIPALS 64 /* with a pace each; more share theirs */
+#define MORE_MS 60000   /* between lines that count what was not written */
+
+/* Failed requests of a principal, of several whose numbers share it, or of all strangers. */
+typedef struct caller {
+    ps_audit_pace_t pace;
+    uint64_t n_more;    /* that had no place in it … */
+    char who[WHO_SIZE]; /* … and whose they were; "": nobody's, or of several */
+} caller_t;
 
 struct ps_audit_log {
     pthread_mutex_t lock;
@@ -21,11 +31,10 @@ struct ps_audit_log {
     uint64_t size;        /* of its whole lines … */
     bool is_torn;         /* … after which bytes may stand */
     ps_audit_chain_t chain;
-    uint64_t n_lost;           /* lines since the last one that was written */
-    uint64_t n_more;           /* refusals that had no place in their pace */
-    ps_audit_pace_t known;     /* of principals … */
-    ps_audit_pace_t strangers; /* … and of those who are none */
-    char broken[REASON_SIZE];  /* why the file before is wrong; "": it is not */
+    uint64_t n_lost;                    /* lines since the last one that was written */
+    caller_t callers[1 + N_PRINCIPALS]; /* the first: strangers */
+    uint64_t more_ms;                   /* no line counts what was not written before */
+    char broken[REASON_SIZE];           /* why the file before is wrong; "": it is not */
 };
 
 /* ---- one line ---- */
@@ -374,8 +383,39 @@ psd_status_t ps_audit_log_open(const ps_audit_args_t *args, ps_audit_found_t *re
 
 /* ---- added ---- */
 
-/* Lines that are due before the next one: what was lost, and refusals without a place. */
-static psd_status_t put_due(ps_audit_log_t *self, uint64_t unix_ms, psd_error_t *err)
+static psd_status_t put_more(ps_audit_log_t *self, caller_t *caller, uint64_t unix_ms,
+                             psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy)
+    ps_doc_t *line = ps_audit_line_new(&self->chain, unix_ms, "more");
+    psd_status_t rc = PSD_OK;
+
+    if (line != NULL && ((caller->who[0] != '\0' && !ps_doc_set_text(line, "who", caller->who)) ||
+                         !ps_doc_set_u64(line, "requests", caller->n_more))) {
+        ps_doc_destroy(&line);
+    }
+    rc = put(self, line, err);
+    caller->n_more = rc == PSD_OK ? 0 : caller->n_more;
+    return rc;
+}
+
+static psd_status_t put_all_more(ps_audit_log_t *self, uint64_t unix_ms, uint64_t now_ms,
+                                 psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    for (size_t i = 0; rc == PSD_OK && i < sizeof self->callers / sizeof *self->callers; i++) {
+        if (self->callers[i].n_more > 0) {
+            rc = put_more(self, &self->callers[i], unix_ms, err);
+            self->more_ms = now_ms + MORE_MS;
+        }
+    }
+    return rc;
+}
+
+/* Lines that are due before the next one: what was lost, and counts of what had no place. */
+static psd_status_t put_due(ps_audit_log_t *self, uint64_t unix_ms, uint64_t now_ms,
+                            psd_error_t *err)
 {
     psd_status_t rc = make_room(self, unix_ms, err);
 
@@ -383,18 +423,34 @@ static psd_status_t put_due(ps_audit_log_t *self, uint64_t unix_ms, psd_error_t 
         rc = put_number(self, "gap", unix_ms, "lines", self->n_lost, err);
         self->n_lost = rc == PSD_OK ? 0 : self->n_lost;
     }
-    if (rc == PSD_OK && self->n_more > 0) {
-        rc = put_number(self, "more", unix_ms, "refused", self->n_more, err);
-        self->n_more = rc == PSD_OK ? 0 : self->n_more;
+    return rc == PSD_OK && now_ms >= self->more_ms ? put_all_more(self, unix_ms, now_ms, err) : rc;
+}
+
+/* Whether the line is written. */
+static bool take_place(ps_audit_log_t *self, const ps_audit_record_t *record, uint64_t now_ms)
+{
+    const bool is_known = record->who != NULL && record->who_id != 0;
+    caller_t *caller = &self->callers[is_known ? 1 + record->who_id % N_PRINCIPALS : 0];
+    const char *who = is_known ? record->who : "";
+
+    if (record->result == PSD_OK || record->has_changed ||
+        ps_audit_pace_take(&caller->pace, is_known ? PS_AUDIT_BURST : PS_AUDIT_BURST_STRANGERS,
+                           now_ms)) {
+        return true;
     }
-    return rc;
+    if (caller->n_more > 0 && strcmp(caller->who, who) != 0) {
+        who = "";
+    }
+    (void)snprintf(caller->who, sizeof caller->who, "%s", who);
+    caller->n_more++;
+    return false;
 }
 
 static psd_status_t add(ps_audit_log_t *self, const ps_audit_record_t *record, uint64_t unix_ms,
-                        ps_audit_outcome_t *ret_outcome, psd_error_t *err)
+                        uint64_t now_ms, ps_audit_outcome_t *ret_outcome, psd_error_t *err)
 {
     const uint64_t lost = self->n_lost;
-    psd_status_t rc = put_due(self, unix_ms, err);
+    psd_status_t rc = put_due(self, unix_ms, now_ms, err);
 
     if (rc == PSD_OK) {
         PSD_AUTO(ps_doc_destroy)
@@ -422,11 +478,8 @@ psd_status_t ps_audit_log_add(ps_audit_log_t *self, const ps_audit_record_t *rec
 
     *ret_outcome = (ps_audit_outcome_t){0};
     (void)pthread_mutex_lock(&self->lock);
-    if (record->result == PSD_DENIED &&
-        !ps_audit_pace_take(record->who == NULL ? &self->strangers : &self->known, now_ms)) {
-        self->n_more++;
-    } else {
-        rc = add(self, record, unix_ms, ret_outcome, err);
+    if (take_place(self, record, now_ms)) {
+        rc = add(self, record, unix_ms, now_ms, ret_outcome, err);
     }
     (void)pthread_mutex_unlock(&self->lock);
     return rc;
@@ -435,7 +488,7 @@ psd_status_t ps_audit_log_add(ps_audit_log_t *self, const ps_audit_record_t *rec
 void ps_audit_log_say(ps_audit_log_t *self, const char *event, uint64_t unix_ms)
 {
     (void)pthread_mutex_lock(&self->lock);
-    if (put_due(self, unix_ms, NULL) != PSD_OK ||
+    if (put_due(self, unix_ms, self->more_ms, NULL) != PSD_OK ||
         put_number(self, event, unix_ms, NULL, 0, NULL) != PSD_OK) {
         self->n_lost++;
     }
@@ -474,24 +527,25 @@ ps_audit_chain_t ps_audit_log_end(ps_audit_log_t *self)
     return chain;
 }
 
-/* The file that has the place; 0: audit.jsonl. false: it is gone. */
+/* The file that has the place; 0: audit.jsonl; and the next one; 0: none. false: it is gone. */
 static bool find_file(const ps_audit_log_t *self, ps_audit_place_t *place, uint64_t *ret_number,
                       uint64_t *ret_next)
 {
     const ps_audit_files_t *files = &self->files;
+    const uint64_t newest = self->file == NULL ? 0 : self->first;
 
+    *ret_next = 0;
     if (place->file == 0) {
         place->file = files->n_older > 0 ? files->older[0] : self->first;
     }
     for (size_t i = 0; i < files->n_older; i++) {
         if (files->older[i] == place->file) {
             *ret_number = place->file;
-            *ret_next = i + 1 < files->n_older ? files->older[i + 1] : self->first;
+            *ret_next = i + 1 < files->n_older ? files->older[i + 1] : newest;
             return true;
         }
     }
     *ret_number = 0;
-    *ret_next = 0;
     return place->file == self->first && self->file != NULL;
 }
 
@@ -525,6 +579,10 @@ static psd_status_t read_on(const ps_audit_log_t *self, ps_audit_place_t *place,
     size_t n = 0;
     psd_status_t rc = PSD_OK;
 
+    if (self->file == NULL && self->files.n_older == 0) {
+        *ret_is_end = true; /* the disk was full from the start */
+        return PSD_OK;
+    }
     if (!find_file(self, place, &number, &next)) {
         return psd_error_set(err, PSD_BUSY,
                              "the audit's oldest file was removed while it was read; ask again");
@@ -539,8 +597,8 @@ static psd_status_t read_on(const ps_audit_log_t *self, ps_audit_place_t *place,
         return rc;
     }
     place->offset += n;
-    *ret_is_end = number == 0 && (n == 0 || place->offset >= self->size);
-    if (number != 0 && n < size) {
+    *ret_is_end = number == 0 ? n == 0 || place->offset >= self->size : n < size && next == 0;
+    if (next != 0 && n < size) {
         *place = (ps_audit_place_t){.file = next};
     }
     return PSD_OK;

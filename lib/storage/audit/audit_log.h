@@ -7,10 +7,11 @@
  *          an older one, of which the oldest is removed; the chain of digests goes on.
  * Shape    A line is in the file when ps_audit_log_add returns, but only closing and the
  *          change to another file flush it: it survives a crash of psd, and of the machine
- *          only when it is some seconds old.
+ *          only when the kernel has written it, after half a minute or so.
  *          A line that cannot be written, on a full disk for one, is lost. The next one
- *          that can be written is "gap" and says how many. Refusals have a pace
- *          (ps_audit_pace); "more" says how many were not written.
+ *          that can be written is "gap" and says how many. Failed requests have a
+ *          pace for each principal, and one for all strangers (ps_audit_pace); "more",
+ *          once a minute at most, says how many were not written.
  * Owner    ps_audit_log_close.
  * Threads  any; a lock
  */

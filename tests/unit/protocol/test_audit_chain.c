@@ -262,15 +262,15 @@ Test(audit_chain, refusals_have_a_pace)
     ps_audit_pace_t pace = {0};
     uint64_t n = 0;
 
-    while (ps_audit_pace_take(&pace, 5000)) {
+    while (ps_audit_pace_take(&pace, 7, 5000)) {
         n++;
     }
-    cr_assert_eq(n, PS_AUDIT_PACE_BURST);
-    cr_assert_not(ps_audit_pace_take(&pace, 5000 + 1000 / PS_AUDIT_PACE_PER_S - 1));
-    for (n = 0; ps_audit_pace_take(&pace, 6000); n++) {
+    cr_assert_eq(n, 7);
+    cr_assert_not(ps_audit_pace_take(&pace, 7, 5000 + PS_AUDIT_PACE_MS - 1));
+    for (n = 0; ps_audit_pace_take(&pace, 7, 5000 + UINT64_C(3) * PS_AUDIT_PACE_MS); n++) {
     }
-    cr_assert_eq(n, PS_AUDIT_PACE_PER_S);
-    for (n = 0; ps_audit_pace_take(&pace, 10000000); n++) {
+    cr_assert_eq(n, 3);
+    for (n = 0; ps_audit_pace_take(&pace, 7, 10000000); n++) {
     }
-    cr_assert_eq(n, PS_AUDIT_PACE_BURST, "rest is not saved up");
+    cr_assert_eq(n, 7, "rest is not saved up");
 }

@@ -20,11 +20,13 @@ typedef struct fixture {
     ps_audit_log_t *log;
     ps_audit_found_t found;
     uint64_t files;
+    uint64_t file_bytes;
 } fixture_t;
 
 static void begin(fixture_t *self, uint64_t seed)
 {
-    *self = (fixture_t){.sim = sim_disk_new(seed), .err = psd_error_new(), .files = 3};
+    *self = (fixture_t){
+        .sim = sim_disk_new(seed), .err = psd_error_new(), .files = 3, .file_bytes = FILE_BYTES};
 }
 
 static void end(fixture_t *self)
@@ -38,7 +40,7 @@ static psd_status_t open_log(fixture_t *self)
 {
     const ps_audit_args_t args = {.disk = sim_disk_face(self->sim),
                                   .dir = DIR_NAME,
-                                  .file_bytes = FILE_BYTES,
+                                  .file_bytes = self->file_bytes,
                                   .files = self->files,
                                   .unix_ms = 5,
                                   .node = "n0",
@@ -53,13 +55,23 @@ static void start(fixture_t *self)
     cr_assert_eq(open_log(self), PSD_OK, "%s", psd_error_text(self->err));
 }
 
-static psd_status_t add(fixture_t *self, psd_status_t result, uint64_t now_ms,
-                        ps_audit_outcome_t *ret_outcome)
+static psd_status_t add_of(fixture_t *self, uint32_t who, psd_status_t result, uint64_t now_ms,
+                           ps_audit_outcome_t *ret_outcome)
 {
-    const ps_audit_record_t record = {.who = "alice", .op = "table_drop", .result = result};
+    char name[16];
+    const ps_audit_record_t record = {
+        .who = who == 0 ? NULL : name, .who_id = who, .op = "table_drop", .result = result};
+
+    (void)snprintf(name, sizeof name, "p%d", (int)who);
 
     psd_error_clear(self->err);
     return ps_audit_log_add(self->log, &record, now_ms, now_ms, ret_outcome, self->err);
+}
+
+static psd_status_t add(fixture_t *self, psd_status_t result, uint64_t now_ms,
+                        ps_audit_outcome_t *ret_outcome)
+{
+    return add_of(self, 1, result, now_ms, ret_outcome);
 }
 
 static void add_many(fixture_t *self, size_t n)
@@ -330,25 +342,88 @@ Test(audit_log, every_crash_is_survived)
         sim_disk_restart(f.sim);
         start(&f);
         add_many(&f, 3);
+        (void)check(&f, f.found.damaged[0] == '\0' ? PSD_OK : PSD_DAMAGED);
+        ps_audit_log_close(&f.log, 9);
+        start(&f);
+        cr_assert_str_empty(f.found.damaged, "the new file is good");
         end(&f);
     }
 }
 
-Test(audit_log, refusals_beyond_their_pace_are_counted)
+/* Lines of the current file that have both texts. */
+static size_t count(fixture_t *self, const char *text, const char *other)
+{
+    ps_bytes_t file = sim_disk_content(self->sim, FILE_PATH);
+    const char *at = (const char *)file.data;
+    const char *end = at + file.size;
+    size_t n = 0;
+
+    while (at < end) {
+        const char *next = memchr(at, '\n', (size_t)(end - at));
+        size_t size = (size_t)(next - at);
+
+        n += memmem(at, size, text, strlen(text)) != NULL &&
+                     memmem(at, size, other, strlen(other)) != NULL
+                 ? 1
+                 : 0;
+        at = next + 1;
+    }
+    return n;
+}
+
+static void fail_often(fixture_t *self, uint32_t who, psd_status_t result, uint64_t now_ms)
+{
+    ps_audit_outcome_t outcome;
+
+    for (int i = 0; i < PS_AUDIT_BURST + 50; i++) {
+        cr_assert_eq(add_of(self, who, result, now_ms, &outcome), PSD_OK);
+    }
+}
+
+Test(audit_log, what_fails_beyond_a_callers_pace_is_counted)
 {
     fixture_t f;
     ps_audit_outcome_t outcome;
-    ps_audit_check_t checked;
 
     begin(&f, 1);
-    f.files = 100;
+    f.file_bytes = UINT64_C(1) << 24;
     start(&f);
-    for (int i = 0; i < PS_AUDIT_PACE_BURST + 500; i++) {
-        cr_assert_eq(add(&f, PSD_DENIED, 1000, &outcome), PSD_OK);
-    }
-    cr_assert_lt(check(&f, PSD_OK).n_lines, PS_AUDIT_PACE_BURST + 20);
-    add_many(&f, 1); /* a change has no pace, and "more" comes before it */
-    checked = check(&f, PSD_OK);
-    cr_assert_gt(checked.n_lines, PS_AUDIT_PACE_BURST + 4);
+    fail_often(&f, 1, PSD_NO_TABLE, 1000);
+    cr_assert_lt(check(&f, PSD_OK).n_lines, PS_AUDIT_BURST + 20);
+    cr_assert_eq(add_of(&f, 2, PSD_DENIED, 1000, &outcome), PSD_OK);
+    cr_assert_eq(count(&f, "\"who\":\"p2\"", "DENIED"), 1, "it has a pace of its own");
+    cr_assert_eq(count(&f, "\"more\",\"who\":\"p1\"", "\"requests\":50"), 1);
+    fail_often(&f, 1, PSD_DENIED, 1000);
+    fail_often(&f, 0, PSD_DENIED, 1000);
+    add_many(&f, 1);
+    cr_assert_eq(count(&f, "\"more\"", ""), 1, "once a minute");
+    cr_assert_eq(count(&f, "\"who\":null", "DENIED"), PS_AUDIT_BURST_STRANGERS);
+    cr_assert_eq(add_of(&f, 2, PSD_OK, 61000, &outcome), PSD_OK);
+    cr_assert_eq(count(&f, "\"more\"", "\"requests\":"), 3);
+    fail_often(&f, 1, PSD_DENIED, 62000);
+    fail_often(&f, 1 + 64, PSD_DENIED, 62000);
+    ps_audit_log_close(&f.log, 63000);
+    cr_assert_eq(count(&f, "\"more\",\"requests\"", ""), 2, "strangers, and two who share");
+    (void)check(&f, PSD_OK);
+    end(&f);
+}
+
+Test(audit_log, is_read_where_the_disk_has_no_room_for_a_file)
+{
+    fixture_t f;
+
+    begin(&f, 1);
+    sim_disk_set_capacity(f.sim, 10);
+    start(&f);
+    cr_assert_eq(check_pieces(&f, 1000).n_lines, 0);
+    sim_disk_set_capacity(f.sim, UINT64_MAX);
+    add_many(&f, 3);
+    ps_audit_log_close(&f.log, 9);
+    cr_assert_eq(sim_disk_face(f.sim)->rename(sim_disk_face(f.sim), FILE_PATH,
+                                              DIR_NAME "/audit.1.jsonl", NULL),
+                 PSD_OK);
+    sim_disk_set_capacity(f.sim, sim_disk_bytes(f.sim) + 10);
+    start(&f); /* only an older file */
+    cr_assert_gt(check_pieces(&f, 1000).n_lines, 3);
     end(&f);
 }
