@@ -4,6 +4,7 @@
 #include "server/control_ops.h"
 #include "server/state/control_inner.h"
 #include "support/registry_test.h"
+#include "support/sim_disk.h"
 
 static ps_control_t *control;
 static ps_rights_t *rights;
@@ -251,4 +252,93 @@ Test(control_may, a_session_is_of_who_said_hello)
     request.caller.uid = 'A';
     cr_assert_eq(ps_control_own_session(control, &request, 5, err), PSD_DENIED);
     cr_assert_str_eq(psd_error_text(err), "session 5 is that of somebody else");
+}
+
+/* ---- the audit (control_note.c) ---- */
+
+static sim_disk_t *sim;
+
+static void open_audit(void)
+{
+    const ps_audit_args_t args = {
+        .file_bytes = UINT64_C(1) << 24, .files = 1, .dir = "dir", .node = "n0", .release = "1"};
+    ps_audit_args_t with_disk = args;
+    ps_audit_found_t found;
+
+    sim = sim_disk_new(1);
+    with_disk.disk = sim_disk_face(sim);
+    cr_assert_eq(ps_audit_log_open(&with_disk, &found, &control->is.audit, err), PSD_OK);
+}
+
+static void close_audit(void)
+{
+    ps_audit_log_close(&control->is.audit, 1);
+    sim_disk_destroy(&sim);
+}
+
+/* What a request that ends with the status leaves in the audit's last line: has the text. */
+static bool noted(ps_control_request_t *request, const char *op, const char *text,
+                  psd_status_t status, const char *expected_text)
+{
+    ps_bytes_t before = sim_disk_content(sim, "dir/audit.jsonl");
+    size_t size = before.size;
+    ps_bytes_t after;
+
+    request->op = op_of(op);
+    cr_assert_eq(ps_doc_parse((ps_bytes_t){.data = (const uint8_t *)text, .size = strlen(text)},
+                              &request->doc, err),
+                 PSD_OK);
+    ps_control_note(control, request, status);
+    ps_doc_destroy(&request->doc);
+    after = sim_disk_content(sim, "dir/audit.jsonl");
+    return memmem(after.data + size, after.size - size, expected_text, strlen(expected_text)) !=
+           NULL;
+}
+
+Test(control_may, a_dry_run_hides_only_what_did_nothing)
+{
+    ps_control_request_t request = {.caller = {.has_uid = true, .uid = 'A'}};
+
+    open_audit();
+    cr_assert(noted(&request, "auth_allow", "{\"name\":\"eve\",\"dry_run\":true}", PSD_OK,
+                    "\"name\":\"eve\""));
+    cr_assert(noted(&request, "table_drop", "{\"name\":\"w1\",\"dry_run\":true}", PSD_OK,
+                    "\"name\":\"w1\""));
+    request.was_dry = true; /* node_drain says so */
+    cr_assert_not(noted(&request, "node_drain", "{\"name\":\"a\",\"dry_run\":true}", PSD_OK, "a"));
+    close_audit();
+}
+
+Test(control_may, the_audit_has_what_a_request_asks_for)
+{
+    ps_control_request_t request = {.caller = {.has_uid = true, .uid = 'A'}};
+    char text[2000] = "{\"name\":\"";
+
+    open_audit();
+    cr_assert(noted(&request, "auth_allow",
+                    "{\"name\":\"eve\",\"uid\":0,\"add\":true,\"role\":\"a\\nb\",\"junk\":\"x\"}",
+                    PSD_OK, "\"detail\":{\"role\":\"a?b\",\"uid\":\"0\",\"add\":\"true\"},"));
+    cr_assert(noted(&request, "checkpoint_create", "{\"name\":\"c\",\"tables\":[\"v1\",\"w1\",3]}",
+                    PSD_OK, "\"detail\":{\"tables\":\"v1,w1,3\"}"));
+    cr_assert(noted(&request, "table_drop", "{\"name\":\"no\",\"key\":\"x\",\"role\":\"y\"}",
+                    PSD_NO_TABLE, "\"name\":\"no\",\"result\":\"NO_TABLE\""));
+    memset(text + strlen(text), 'x', 1000);
+    (void)snprintf(text + strlen(text), 10, "\"}");
+    request.caller.uid = '0'; /* nobody known */
+    cr_assert(noted(&request, "auth_deny", text, PSD_DENIED, "xxxx…\",\"result\":\"DENIED\""));
+    cr_assert_not(noted(&request, "auth_deny", text, PSD_DENIED,
+                        "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"));
+    close_audit();
+}
+
+/* Who gives itself another key, or goes, is who asked. */
+Test(control_may, the_audit_has_who_asked_before_the_change)
+{
+    ps_control_request_t request = {.caller = {.has_uid = true, .uid = 'A'}};
+
+    open_audit();
+    ps_control_note_who(control, &request);
+    request.caller.uid = '0';
+    cr_assert(noted(&request, "auth_allow", "{\"name\":\"pA\"}", PSD_OK, "\"who\":\"pA\""));
+    close_audit();
 }
