@@ -21,6 +21,7 @@ static const ps_opt_t OPTIONS[] = {
     {.name = "print-config"},
     {.name = "rebuild-registry"},
     {.name = "shards", .value = "N", .kind = PS_OPT_TEXT},
+    {.name = "token-file", .value = "FILE", .kind = PS_OPT_TEXT},
     {.name = "version"},
     {.name = "yes"},
     PS_OPT_END,
@@ -33,7 +34,7 @@ static const struct {
 } KEYS[] = {
     {"--data-dir", PS_KEY_data_dir},       {"--name", PS_KEY_node_name},
     {"--shards", PS_KEY_shards},           {"--join", PS_KEY_cluster_join},
-    {"--listen", PS_KEY_listen_endpoints},
+    {"--listen", PS_KEY_listen_endpoints}, {"--token-file", PS_KEY_security_token_file},
 };
 
 const char *ps_options_help(void)
@@ -55,6 +56,11 @@ const char *ps_options_help(void)
            "  --shards N       threads that hold partitions (PSD_SHARDS)\n"
            "  --join URL       join the cluster that the node at URL belongs to; may be\n"
            "                   repeated: psd uses the first that answers (PSD_CLUSTER_JOIN)\n"
+           "  --token-file FILE\n"
+           "                   join with the token in FILE, or - for standard input, which "
+           "\"pscli\n"
+           "                   node invite\" has printed; for security.level: encrypt\n"
+           "                   (PSD_SECURITY_TOKEN_FILE)\n"
            "  --name NAME      of this node; default: the host's, or the next free one after it\n"
            "                   (PSD_NODE_NAME)\n"
            "  --accept-loss    this once: partitions whose files are damaged, and which have no\n"

@@ -27,6 +27,7 @@ psd_status_t ps_cmd_registry_discard(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_cluster_rebuild(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_node_list(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_node_inspect(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_node_invite(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_node_drain(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_node_remove(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_cluster_rebalance(ps_cli_t *cli, psd_error_t *err);

@@ -22,7 +22,7 @@ _pscli() {
     case $noun in
     "") words=" cluster node table checkpoint push pull plan data job worker clock why run check slow wait top page support-bundle auth bench context env explain completion help version" ;;
     cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore settings get set unset registry rebuild" ;;
-    node) [ -z "$verb" ] && words=" list inspect drain remove promote demote" ;;
+    node) [ -z "$verb" ] && words=" list inspect invite drain remove promote demote" ;;
     table) [ -z "$verb" ] && words=" create list inspect drop ack set export import" ;;
     checkpoint) [ -z "$verb" ] && words=" create list inspect verify restore resume drop" ;;
     push) rest=$verb; verb="" ;;
@@ -112,6 +112,11 @@ _pscli() {
     "node inspect")
         [ -z "$rest$value" ] && [[ $current != -* ]] &&
             words=$(pscli node list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "node invite")
+        flags+=" --ttl"
+        case $previous in
+        esac
         ;;
     "node drain")
         flags+=" --no-wait --stay"

@@ -15,7 +15,7 @@ _pscli() {
     case $noun in
     '') words_=( cluster node table checkpoint push pull plan data job worker clock why run check slow wait top page support-bundle auth bench context env explain completion help version) ;;
     cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore settings get set unset registry rebuild) ;;
-    node) [[ -z $verb ]] && words_=( list inspect drain remove promote demote) ;;
+    node) [[ -z $verb ]] && words_=( list inspect invite drain remove promote demote) ;;
     table) [[ -z $verb ]] && words_=( create list inspect drop ack set export import) ;;
     checkpoint) [[ -z $verb ]] && words_=( create list inspect verify restore resume drop) ;;
     push) verb="" ;;
@@ -62,6 +62,7 @@ _pscli() {
     'cluster registry single') flags+=( --data-dir) ;;
     'node list') flags+=() ;;
     'node inspect') flags+=(); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
+    'node invite') flags+=( --ttl) ;;
     'node drain') flags+=( --no-wait --stay); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
     'node remove') flags+=( --force); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
     'node promote') flags+=(); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;

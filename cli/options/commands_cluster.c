@@ -127,6 +127,19 @@ static const ps_example_t NODE_LIST_EXAMPLES[] = {
 static const ps_example_t NODE_INSPECT_EXAMPLES[] = {
     {"pscli node inspect a", "all details of node \"a\""}, {NULL, NULL}};
 
+static const ps_example_t INVITE_EXAMPLES[] = {
+    {"pscli node invite b", "a token; on the host of b: psd --token-file FILE"},
+    {"pscli node invite b --ttl 60m -o json", "for a script"},
+    {NULL, NULL}};
+static const ps_opt_t INVITE_OPTIONS[] = {
+    {.name = "ttl",
+     .kind = PS_OPT_DURATION,
+     .value = "TIME",
+     .min = 1000,
+     .max = 86400000,
+     .help = "how long it counts, up to 86400s; without it 10m"},
+    {.name = NULL}};
+
 static const ps_example_t DRAIN_EXAMPLES[] = {
     {"pscli node drain a", "waits until nothing is left on node \"a\""},
     {"pscli node drain a --no-wait", "starts the drain and returns"},
@@ -402,6 +415,21 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .examples = NODE_INSPECT_EXAMPLES,
      .flags = PS_CMD_WATCH,
      .run = ps_cmd_node_inspect},
+    {.noun = "node",
+     .verb = "invite",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .summary = "make a token by which a new node joins",
+     .details =
+         "Prints one line, the token. Whoever has it can join once as node NAME until it "
+         "expires, so hand it on by a safe way: \"psd --token-file FILE\", or - for standard "
+         "input. The secret in it is made here; the cluster gets its public half alone. A "
+         "token is void once it is used, another one is made for NAME, or another node "
+         "leads the registry. For clusters with security.level: encrypt.",
+     .examples = INVITE_EXAMPLES,
+     .options = INVITE_OPTIONS,
+     .run = ps_cmd_node_invite},
     {.noun = "node",
      .verb = "drain",
      .arguments = "NAME",

@@ -84,7 +84,7 @@ static psd_status_t settle_node(ps_server_t *self, psd_error_t *err)
     const char *name = config->node.name;
     const ps_registry_t *registry = ps_replica_registry(self->replica);
     char known[PS_NAME_MAX + 1] = "";
-    ps_member_self_t who = {.name = self->node};
+    ps_member_self_t who = {.name = self->node, .rights = self->rights};
     psd_status_t rc = ps_server_read_name(self, known, &who.secret, err);
 
     if (rc != PSD_OK) {
@@ -282,7 +282,7 @@ static psd_status_t open_all(ps_server_t *self, psd_error_t *err)
     bool joins = false;
     psd_status_t rc = ps_place_make(self->config->data_dir, 0700, &self->dir, err);
 
-    joins = self->config->cluster.join.n_items > 0;
+    joins = self->config->cluster.join.n_items > 0 || self->config->security.token_file[0] != '\0';
     if (rc == PSD_OK) {
         rc = ps_server_open_run_dir(self, err);
     }
@@ -294,7 +294,7 @@ static psd_status_t open_all(ps_server_t *self, psd_error_t *err)
         rc = ps_context_guard(self->context, err); /* before any port of it is bound */
     }
     if (rc == PSD_OK) {
-        rc = ps_server_check_alone(self, err);
+        rc = ps_server_open_keys(self, err); /* before any other node is spoken to */
     }
     if (rc == PSD_OK) {
         rc = ps_server_end_leave(self, err);
@@ -314,7 +314,7 @@ static psd_status_t open_all(ps_server_t *self, psd_error_t *err)
     }
     ps_log_set_level((ps_log_level_t)self->config->log.level);
     ps_server_settle_hosts(self);
-    rc = ps_server_open_keys(self, err);
+    rc = ps_server_settle_keys(self, joins, err);
     if (rc == PSD_OK) {
         rc = ps_server_open_audit(self, err);
     }

@@ -65,12 +65,22 @@ PSD_MUST_CHECK psd_status_t ps_server_open_port(ps_server_t *self, psd_error_t *
 /* Closes what only a running node has. Its directories are still locked. */
 void ps_server_remove_files(const ps_server_t *self);
 
-/* server_keys.c: what is in the directory is of a node without others, where security.level wants
- * that; before any other node is spoken to. Errors: PSD_CONFIG. */
-PSD_MUST_CHECK psd_status_t ps_server_check_alone(const ps_server_t *self, psd_error_t *err);
-/* Its keys, where security.level asks for them; the directory is locked. Errors:
- * PSD_CONFIG the node is one of several; those of ps_key_file_read and _write. */
+/* ---- server_keys.c: where security.level asks for keys; else nothing happens ---- */
+
+/* The node's key pair, from its file, if that is there. Errors: PSD_CONFIG it was lost; those of
+ * ps_key_file_read. */
 PSD_MUST_CHECK psd_status_t ps_server_open_keys(ps_server_t *self, psd_error_t *err);
+/* A first start: the directory is locked, and makes it. Errors: those of ps_key_file_write. */
+PSD_MUST_CHECK psd_status_t ps_server_make_key(ps_server_t *self, psd_error_t *err);
+/* The directory is locked, and the registry open, if it is here: the first admin's pair, and who
+ * is known so far. Errors: as above; PSD_CONFIG other members of the registry do not know this
+ * node's key. */
+PSD_MUST_CHECK psd_status_t ps_server_settle_keys(ps_server_t *self, bool joins, psd_error_t *err);
+/* A node whose part of the registry follows: the shards get its principals, if it has newer
+ * ones. */
+void ps_server_tell_rights(ps_server_t *self);
+/* Whether who asks is a member's node; of: the server, borrowed. */
+PSD_MUST_CHECK bool ps_server_knows_member(void *of, const ps_asker_t *asker);
 /* Adds the node's public key to an endpoint of tcp. Errors: PSD_CONFIG it is too long. */
 PSD_MUST_CHECK psd_status_t ps_server_name_key(const ps_server_t *self,
                                                char endpoint[PS_ENDPOINT_MAX + 1],
@@ -104,6 +114,12 @@ PSD_MUST_CHECK psd_status_t ps_server_open_replica(ps_server_t *self, psd_error_
 PSD_MUST_CHECK psd_status_t ps_server_open_audit(ps_server_t *self, psd_error_t *err);
 /* From here on this node answers for the registry. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_server_start_control(ps_server_t *self, psd_error_t *err);
+
+/* server_token.c: the token of the file: where to join, and its pair. Errors: PSD_CONFIG there is
+ * no such file, others may read it, or it has no token. */
+PSD_MUST_CHECK psd_status_t ps_server_read_token(const ps_server_t *self,
+                                                 char ret_endpoint[PS_ENDPOINT_MAX + 1],
+                                                 ps_key_pair_t *ret_pair, psd_error_t *err);
 
 /* ---- server_belonging.c ---- */
 

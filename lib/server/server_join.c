@@ -56,9 +56,62 @@ static bool is_default_name(const ps_server_t *self)
     return self->config->origins[PS_KEY_node_name].source == PS_SOURCE_DEFAULT;
 }
 
-psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err)
+/* The registry lets this node's key in, for the token. who: gets the name that the token is for,
+ * and the address to join at, which endpoint has. */
+static psd_status_t introduce(ps_server_t *self, ps_member_self_t *who, ps_joined_t *joined,
+                              char endpoint[PS_ENDPOINT_MAX + 1], psd_error_t *err)
+{
+    PSD_AUTO(ps_key_pair_done) ps_key_pair_t token = {.name = ""};
+    PSD_AUTO(ps_member_destroy) ps_member_t *member = NULL;
+    ps_socket_args_t socket = ps_server_socket_args(self);
+    ps_member_self_t stranger = *who;
+    psd_status_t rc = ps_server_read_token(self, endpoint, &token, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    socket.keys = &token;
+    stranger.only = endpoint;
+    stranger.key = self->keys.public_key;
+    stranger.has_joined = false;
+    rc = ps_member_join(self->config, &socket, &stranger, &self->program, &member, joined, err);
+    if (rc == PSD_OK) {
+        memcpy(self->node, joined->node, sizeof self->node);
+        who->any_name = false;
+        who->only = endpoint;
+        ps_log(PS_LOG_INFO, "node_let_in", "node=%s registry=%s", self->node, endpoint);
+    }
+    return rc;
+}
+
+static bool has_token(const ps_server_t *self)
+{
+    return self->rights != NULL && self->config->security.token_file[0] != '\0';
+}
+
+/* A token is looked at only when it is needed: by a node that is not known yet. */
+static psd_status_t join(ps_server_t *self, ps_member_self_t *who, ps_joined_t *joined,
+                         psd_error_t *err)
 {
     const ps_socket_args_t socket = ps_server_socket_args(self);
+    char endpoint[PS_ENDPOINT_MAX + 1];
+    psd_status_t rc = PSD_DENIED;
+
+    if (who->has_joined || !has_token(self)) {
+        rc = ps_member_join(self->config, &socket, who, &self->program, &self->member, joined, err);
+    }
+    if ((rc != PSD_DENIED && rc != PSD_CONFIG) || !has_token(self)) {
+        return rc;
+    }
+    psd_error_clear(err);
+    rc = introduce(self, who, joined, endpoint, err);
+    return rc == PSD_OK ? ps_member_join(self->config, &socket, who, &self->program, &self->member,
+                                         joined, err)
+                        : rc;
+}
+
+psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err)
+{
     ps_belonging_t known = {.is_there = false};
     ps_joined_t joined = {0};
     ps_member_self_t who = {.name = NULL};
@@ -66,6 +119,9 @@ psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err)
 
     if (rc == PSD_OK) {
         rc = ps_format_note_settle(ps_disk_real(), self->dir, PS_DISK_FORMAT, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_server_make_key(self, err);
     }
     if (rc == PSD_OK) {
         rc = ps_server_read_membership(self, &known, err);
@@ -81,13 +137,13 @@ psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err)
                              .secret = known.secret,
                              .any_name = !known.is_there && is_default_name(self),
                              .has_joined = known.is_there,
-                             .members = &known.members};
+                             .members = &known.members,
+                             .rights = self->rights};
     if (rc == PSD_OK && ps_id_is_zero(&known.secret)) {
         rc = ps_random(&who.secret, sizeof who.secret, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_member_join(self->config, &socket, &who, &self->program, &self->member, &joined,
-                            err);
+        rc = join(self, &who, &joined, err);
     }
     if (rc == PSD_OK) {
         rc = check_cluster(self, &known, &joined, err);

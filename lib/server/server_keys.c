@@ -58,51 +58,91 @@ static psd_status_t check_lost(const ps_server_t *self, psd_error_t *err)
         node, admin);
 }
 
-static psd_status_t refuse_several(psd_error_t *err)
-{
-    return psd_error_set(err, PSD_CONFIG,
-                         "security.level is encrypt, and this node belongs to a cluster of "
-                         "several, whose nodes do not know each other's keys yet; allowed here: "
-                         "plain");
-}
-
-psd_status_t ps_server_check_alone(const ps_server_t *self, psd_error_t *err)
-{
-    bool is_one_of_many = self->config->security.level == PS_SECURITY_ENCRYPT &&
-                          (ps_server_has_left(self) || ps_replica_has_log(self->dir));
-
-    return is_one_of_many ? refuse_several(err) : PSD_OK;
-}
-
 psd_status_t ps_server_open_keys(ps_server_t *self, psd_error_t *err)
 {
-    PSD_AUTO(ps_key_pair_done) ps_key_pair_t admin = {.name = ""};
+    char path[PATH_MAX];
     psd_status_t rc = PSD_OK;
 
     if (self->config->security.level != PS_SECURITY_ENCRYPT) {
         return PSD_OK;
     }
-    if (self->replica == NULL || ps_replica_is_member(self->replica) ||
-        ps_registry_n_nodes(ps_replica_registry(self->replica)) > 1) {
-        return refuse_several(err);
-    }
+    (void)snprintf(path, sizeof path, "%s/" NODE_KEY, self->dir);
     rc = check_lost(self, err);
-    if (rc == PSD_OK) {
-        rc = settle(self, NODE_KEY, "node", &self->keys, err);
-    }
-    if (rc == PSD_OK) {
-        rc = settle(self, ADMIN_KEY, "admin", &admin, err);
+    if (rc == PSD_OK && access(path, F_OK) == 0) {
+        rc = ps_key_file_read(path, &self->keys, err);
     }
     if (rc == PSD_OK) {
         rc = ps_rights_new(&self->rights, err);
     }
-    memcpy(self->admin_key, admin.public_key, sizeof self->admin_key);
     if (rc == PSD_OK && self->config->security.allow_plaintext) {
         ps_log(PS_LOG_WARN, "plaintext_allowed",
                "hint=\"security.allow_plaintext counts for http.listen alone beside encrypt: token "
                "and answers are not encrypted there\"");
     }
     return rc;
+}
+
+psd_status_t ps_server_make_key(ps_server_t *self, psd_error_t *err)
+{
+    return self->rights == NULL || self->keys.public_key[0] != '\0'
+               ? PSD_OK
+               : settle(self, NODE_KEY, "node", &self->keys, err);
+}
+
+/* Members of a registry must know each other before one of them can lead, so none could let the
+ * others in: the level changes while one node alone has it. */
+static psd_status_t check_members(const ps_server_t *self, psd_error_t *err)
+{
+    return ps_registry_principal_by_key(ps_replica_registry(self->replica),
+                                        self->keys.public_key) != NULL
+               ? PSD_OK
+               : psd_error_set(err, PSD_CONFIG,
+                               "security.level is encrypt, and the other members of the registry "
+                               "do not know the key of this one: at level plain let one node alone "
+                               "have the registry (pscli cluster registry remove), then set "
+                               "encrypt there, and invite the others (pscli node invite)");
+}
+
+psd_status_t ps_server_settle_keys(ps_server_t *self, bool joins, psd_error_t *err)
+{
+    PSD_AUTO(ps_key_pair_done) ps_key_pair_t admin = {.name = ""};
+    psd_status_t rc = PSD_OK;
+
+    if (self->rights == NULL || joins) {
+        return PSD_OK;
+    }
+    rc = ps_server_make_key(self, err);
+    if (rc == PSD_OK && ps_replica_is_member(self->replica)) {
+        rc = check_members(self, err);
+    } else if (rc == PSD_OK) {
+        rc = settle(self, ADMIN_KEY, "admin", &admin, err);
+        memcpy(self->admin_key, admin.public_key, sizeof self->admin_key);
+    }
+    if (rc == PSD_OK) {
+        ps_server_tell_rights(self);
+    }
+    return rc;
+}
+
+void ps_server_tell_rights(ps_server_t *self)
+{
+    const ps_registry_t *registry =
+        self->rights == NULL || self->replica == NULL || self->control != NULL
+            ? NULL
+            : ps_replica_registry(self->replica);
+    size_t n = registry == NULL ? 0 : ps_registry_n_principals(registry);
+    uint64_t epoch = n == 0 ? 0 : ps_registry_auth_epoch(registry) + 1;
+
+    if (n > 0 && epoch > ps_rights_epoch(self->rights) &&
+        !ps_rights_set(self->rights, ps_registry_principal_at(registry, 0), n, epoch)) {
+        ps_log(PS_LOG_ERROR, "rights_not_told", "reason=no_memory hint=\"retrying\"");
+    }
+}
+
+bool ps_server_knows_member(void *of, const ps_asker_t *asker)
+{
+    return ps_rights_may(((const ps_server_t *)of)->rights, asker, PS_VERB_PEER, PS_OBJECT_REGISTRY,
+                         NULL);
 }
 
 psd_status_t ps_server_name_key(const ps_server_t *self, char endpoint[PS_ENDPOINT_MAX + 1],

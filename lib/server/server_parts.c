@@ -105,6 +105,7 @@ psd_status_t ps_server_start_control(ps_server_t *self, psd_error_t *err)
         .turns = self->turns,
         .rights = self->rights,
         .admin_key = self->admin_key,
+        .node_key = self->keys.public_key,
         .owner = (uint32_t)geteuid(),
         .meter = ps_metrics_control(self->metrics),
         .audit = self->audit,

@@ -22,6 +22,8 @@ ps_replica_net_t ps_server_net(ps_server_t *self)
                               .incarnation = self->incarnation,
                               .secret = *ps_member_secret(self->member),
                               .socket = ps_server_socket_args(self),
+                              .knows = self->rights == NULL ? NULL : ps_server_knows_member,
+                              .knows_of = self,
                               .turns = self->turns};
 }
 

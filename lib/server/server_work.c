@@ -120,6 +120,7 @@ void ps_server_tick(ps_server_t *self)
     }
     ps_server_exchange(self);
     ps_server_receive_quorum(self);
+    ps_server_tell_rights(self);
     ps_server_check_seat(self);
 }
 

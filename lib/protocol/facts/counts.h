@@ -17,7 +17,7 @@
 #define PS_DIM_NAME 1
 #define PS_DIM_REQUEST 5
 #define PS_DIM_CODE 96    /* psd_status_t */
-#define PS_DIM_KIND 64    /* operations of the control port */
+#define PS_DIM_KIND 96    /* operations of the control port */
 #define PS_DIM_COMMAND 32 /* ps_command_kind_t */
 #define PS_DIM_HELD 10
 #define PS_DIM_ROLE 3

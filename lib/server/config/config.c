@@ -65,8 +65,23 @@ static bool is_path(const char *text, const ps_key_t *key)
     return length >= key->min && length <= key->max;
 }
 
+/* An endpoint; one to join at may name the key of what answers there (curve.h). */
+static bool is_endpoint(const ps_key_t *key, const char *item)
+{
+    char address[PS_ENDPOINT_MAX + 1];
+    const char *mark = key == ps_config_key(PS_KEY_cluster_join) ? strchr(item, '#') : NULL;
+
+    if (mark == NULL || strlen(item) > PS_ENDPOINT_MAX) {
+        return ps_endpoint_is_valid(item);
+    }
+    memcpy(address, item, (size_t)(mark - item));
+    address[mark - item] = '\0';
+    return ps_endpoint_is_valid(address);
+}
+
 /* Adds the item text[0 .. length) to the list. */
-static psd_status_t add_item(ps_text_list_t *list, const char *text, size_t length)
+static psd_status_t add_item(ps_text_list_t *list, const ps_key_t *key, const char *text,
+                             size_t length)
 {
     char *item = ps_alloc(length + 1, 1);
 
@@ -75,7 +90,7 @@ static psd_status_t add_item(ps_text_list_t *list, const char *text, size_t leng
     }
     memcpy(item, text, length);
     list->items[list->n_items++] = item;
-    return ps_endpoint_is_valid(item) ? PSD_OK : PSD_CONFIG;
+    return is_endpoint(key, item) ? PSD_OK : PSD_CONFIG;
 }
 
 static psd_status_t set_list(ps_text_list_t *value, const ps_key_t *key, const char *text)
@@ -90,7 +105,7 @@ static psd_status_t set_list(ps_text_list_t *value, const ps_key_t *key, const c
     for (const char *at = text; rc == PSD_OK && (key->min > 0 || text[0] != '\0'); at++) {
         size_t length = strcspn(at, ",");
 
-        rc = list.n_items == key->max ? PSD_CONFIG : add_item(&list, at, length);
+        rc = list.n_items == key->max ? PSD_CONFIG : add_item(&list, key, at, length);
         at += length;
         if (*at == '\0') {
             break;

@@ -222,18 +222,18 @@ static psd_status_t check_http(const ps_config_t *self, psd_error_t *err)
                          place, listen);
 }
 
-/* Nodes do not know each other's keys yet. */
+/* A token is for a node that speaks by keys. */
 static psd_status_t check_security(const ps_config_t *self, psd_error_t *err)
 {
     char place[512];
 
-    return self->security.level == PS_SECURITY_PLAIN || self->cluster.join.n_items == 0
+    return self->security.level == PS_SECURITY_ENCRYPT || self->security.token_file[0] == '\0'
                ? PSD_OK
                : psd_error_set(err, PSD_CONFIG,
-                               "%s: security.level is encrypt, which a node that joins others "
-                               "cannot have yet; allowed with cluster.join: plain",
-                               ps_origin_print(&self->origins[PS_KEY_security_level],
-                                               ps_config_key(PS_KEY_security_level), place,
+                               "%s: a token lets a node join at security.level encrypt, and the "
+                               "level is plain; allowed at plain: no token",
+                               ps_origin_print(&self->origins[PS_KEY_security_token_file],
+                                               ps_config_key(PS_KEY_security_token_file), place,
                                                sizeof place));
 }
 

@@ -360,7 +360,7 @@ static bool is_stranger(const ps_control_t *self, const ps_asker_t *caller)
         return false;
     }
     who = ps_control_principal(self, caller);
-    return who == NULL || who->denied;
+    return who == NULL ? !ps_control_has_token(self, caller) : who->denied;
 }
 
 /* At once, so that those who may nothing take no place in the queue. What is long is not even
@@ -456,8 +456,8 @@ static bool read_one(ps_control_t *self)
     if (!got) {
         return false;
     }
-    if (ps_node_message_is(bytes) && self->is.rights != NULL) {
-        self->n_denied++; /* this node's own come another way, and it knows no other */
+    if (ps_node_message_is(bytes) && !ps_control_is_node(self, &caller)) {
+        self->n_denied++;
     } else if (ps_node_message_is(bytes)) {
         ps_control_take_node(self, conn, bytes);
         ps_control_go_on(self);

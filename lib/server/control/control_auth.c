@@ -19,7 +19,7 @@ static bool add_rule(ps_doc_t *array, const ps_rule_t *rule)
 
 /* {"name":…,"state":"allowed" or "denied","key":… or null,"uid":… or null,"roles":"job,reader",
  * "rules":[{"role":…,"tables":…,"jobs":…},…],"epoch":…} */
-static bool fill(const ps_principal_t *principal, ps_doc_t *doc)
+bool ps_control_fill_principal(const ps_principal_t *principal, ps_doc_t *doc)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t roles = {0};
     ps_doc_t *array = NULL;
@@ -51,8 +51,10 @@ psd_status_t ps_control_auth_list(ps_control_t *self, ps_control_request_t *requ
     for (size_t i = 0; array != NULL && i < ps_registry_n_principals(self->is.registry); i++) {
         ps_doc_t *doc = ps_doc_append_object(array);
 
-        array =
-            doc != NULL && fill(ps_registry_principal_at(self->is.registry, i), doc) ? array : NULL;
+        array = doc != NULL && ps_control_fill_principal(
+                                   ps_registry_principal_at(self->is.registry, i), doc)
+                    ? array
+                    : NULL;
     }
     return array != NULL && ps_doc_set_u64(request->reply, "epoch",
                                            ps_registry_auth_epoch(self->is.registry))
@@ -102,7 +104,7 @@ static psd_status_t answer(const ps_control_t *self, ps_control_request_t *reque
 {
     const ps_principal_t *principal = ps_registry_principal(self->is.registry, name);
 
-    return principal != NULL && fill(principal, request->reply) &&
+    return principal != NULL && ps_control_fill_principal(principal, request->reply) &&
                    ps_doc_set_bool(request->reply, "checked", self->is.rights != NULL)
                ? PSD_OK
                : ps_control_no_memory(err);

@@ -128,6 +128,16 @@ static psd_status_t say_removed(const ps_control_request_t *request, psd_error_t
                : ps_control_no_memory(err);
 }
 
+/* It joins again with a token only. */
+static psd_status_t deny_key(ps_control_t *self, const ps_control_request_t *request,
+                             psd_error_t *err)
+{
+    const char *name = NULL;
+    psd_status_t rc = ps_doc_get_text(request->doc, "name", PS_NAME_MAX, &name, err);
+
+    return rc == PSD_OK && self->is.rights != NULL ? ps_control_deny_node(self, name, err) : rc;
+}
+
 psd_status_t ps_control_node_remove(ps_control_t *self, ps_control_request_t *request,
                                     psd_error_t *err)
 {
@@ -137,7 +147,8 @@ psd_status_t ps_control_node_remove(ps_control_t *self, ps_control_request_t *re
 
     if (request->outcome.kind == PS_COMMAND_NODE_STATE) {
         ps_control_end_jobs(self); /* that had lost rows by it */
-        return say_removed(request, err);
+        rc = say_removed(request, err);
+        return rc == PSD_OK ? deny_key(self, request, err) : rc;
     }
     rc = read_node(self, request, &node, err);
 
@@ -159,7 +170,10 @@ psd_status_t ps_control_node_remove(ps_control_t *self, ps_control_request_t *re
                              node->name);
     }
     rc = say_removed(request, err);
-    return rc == PSD_OK ? change_state(self, request, node->name, PS_NODE_REMOVED, force, err) : rc;
+    if (rc == PSD_OK) {
+        rc = change_state(self, request, node->name, PS_NODE_REMOVED, force, err);
+    }
+    return rc == PSD_OK ? deny_key(self, request, err) : rc;
 }
 
 psd_status_t ps_control_cluster_rebalance(ps_control_t *self, ps_control_request_t *request,

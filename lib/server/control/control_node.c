@@ -138,7 +138,46 @@ static psd_status_t read_joining(ps_control_t *self, const ps_doc_t *doc,
     return rc;
 }
 
-/* What the node must know before it starts its shards. Changes nothing. */
+/* Who has a token: its node's key counts from now on. */
+static psd_status_t read_invited(ps_control_t *self, const ps_doc_t *doc, const ps_invite_t *invite,
+                                 char ret_name[PS_NAME_MAX + 1], psd_error_t *err)
+{
+    const char *name = NULL;
+    const char *key = NULL;
+    uint64_t incarnation = 0;
+    ps_id_t secret = {{0}};
+    bool any_name = false;
+    psd_status_t rc = read_speaker(self, doc, &name, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_switch(doc, "any_name", &any_name, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_text(doc, "key", PS_PUBLIC_KEY_SIZE, &key, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_control_check_token(self, invite, any_name ? invite->node : name, key, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(doc, "incarnation", 1, INT64_MAX, &incarnation, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_id(doc, "secret", &secret, err);
+    }
+    if (rc == PSD_OK) {
+        rc = check_who(self, invite->node, incarnation, &secret, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_control_know_node(self, invite->node, key, err);
+    }
+    if (rc == PSD_OK) {
+        ps_invites_take(&self->invites, invite, key);
+        memcpy(ret_name, invite->node, PS_NAME_MAX + 1);
+    }
+    return rc;
+}
+
+/* What the node must know before it starts its shards. Changes nothing but who is known. */
 psd_status_t ps_control_node_join(ps_control_t *self, ps_control_request_t *request,
                                   psd_error_t *err)
 {
@@ -147,7 +186,10 @@ psd_status_t ps_control_node_join(ps_control_t *self, ps_control_request_t *requ
     ps_id_t uuid;
     const char *cluster_name = ps_registry_cluster(self->is.registry, &uuid);
     uint64_t session = ps_registry_old_sessions(self->is.registry);
-    psd_status_t rc = read_joining(self, request->doc, name, err);
+    const ps_invite_t *invite =
+        self->is.rights == NULL ? NULL : ps_invites_find(&self->invites, request->caller.key);
+    psd_status_t rc = invite == NULL ? read_joining(self, request->doc, name, err)
+                                     : read_invited(self, request->doc, invite, name, err);
 
     if (rc != PSD_OK) {
         return rc;

@@ -174,6 +174,7 @@ psd_status_t ps_member_new(const ps_member_self_t *who, const ps_id_t *cluster,
     self->cluster = *cluster;
     self->weight = (uint32_t)config->node.weight;
     self->heartbeat_ms = config->cluster.heartbeat;
+    self->rights = who->rights;
     *ret_member = self;
     return PSD_OK;
 }
@@ -302,6 +303,8 @@ psd_status_t ps_member_move(ps_member_t *self, const char *registry, const ps_so
     }
     self->leader = (ps_address_t){.said = PS_SAID_NOTHING};
     memcpy(self->leader.endpoint, self->registry, sizeof self->leader.endpoint);
+    self->rights_ms = 0;
+    self->rights_heard = false;
     ps_agent_move(self->agent, registry == NULL ? 0 : self->heartbeat_ms, ps_now_ms());
     ps_agent_tick(self->agent, ps_now_ms());
     run(self);
@@ -380,7 +383,9 @@ void ps_member_receive(ps_member_t *self)
         if (rc == PSD_OK && !got) {
             break;
         }
-        if (rc == PSD_OK) {
+        if (rc == PSD_OK && self->rights != NULL && text.size > 0 && text.data[0] == '{') {
+            ps_member_take_rights(self, (ps_bytes_t){.data = text.data, .size = text.size});
+        } else if (rc == PSD_OK) {
             ps_agent_take(self->agent, (ps_bytes_t){.data = text.data, .size = text.size},
                           ps_now_ms());
         }
@@ -422,6 +427,7 @@ void ps_member_tick(ps_member_t *self)
 {
     ps_member_receive(self);
     ps_member_receive_shards(self);
+    ps_member_ask_rights(self);
     ps_agent_tick(self->agent, ps_now_ms());
     ps_shards_set_told(self->is.shards, ps_agent_told_job(self->agent),
                        ps_agent_told_table(self->agent));
@@ -432,6 +438,9 @@ uint64_t ps_member_deadline(const ps_member_t *self)
 {
     uint64_t due_ms = ps_agent_deadline(self->agent);
 
+    if (self->rights != NULL && self->link != NULL && self->rights_ms < due_ms) {
+        due_ms = self->rights_ms;
+    }
     return self->heard_is_due && self->heard_again_ms < due_ms ? self->heard_again_ms : due_ms;
 }
 
@@ -601,18 +610,53 @@ static void take_node(ps_member_t *self, ps_replica_t *replica, uint64_t conn, p
     }
 }
 
+/* Where keys count, nodes are heard by their keys, and clients that are principals: others learn
+ * nothing here, not even where the registry is. */
+static bool is_heard_out(const ps_member_t *self, const ps_asker_t *asker, ps_bytes_t text)
+{
+    ps_principal_t who;
+
+    return self->rights == NULL ||
+           (ps_rights_find(self->rights, asker, &who) && !who.denied &&
+            (!ps_node_message_is(text) || ps_trust_may(&who, PS_VERB_PEER, PS_OBJECT_NODE, NULL)));
+}
+
+/* The table that is asked for by number or name; and the members. */
+static bool may_answer(const ps_member_t *self, const ps_asker_t *asker, const ps_doc_t *request)
+{
+    const char *op = "";
+    const ps_need_t *need = NULL;
+
+    if (self->rights == NULL || request == NULL) {
+        return true;
+    }
+    need = ps_doc_get_text(request, "op", OP_BYTES_MAX, &op, NULL) == PSD_OK
+               ? ps_need_of_request(op)
+               : NULL;
+    return need != NULL && (need->object != PS_OBJECT_TABLE
+                                ? ps_rights_may(self->rights, asker, need->verb, need->object, NULL)
+                                : ps_member_may_look(self, asker, request));
+}
+
 void ps_member_receive_port(ps_member_t *self, ps_replica_t *replica)
 {
     for (int i = 0; i < BATCH; i++) {
         PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
         PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
+        ps_asker_t asker;
         uint64_t conn = 0;
         uint64_t id = 0;
         bool got = false;
-        psd_status_t rc = ps_socket_receive_text(self->is.port, &got, &conn, &text, NULL);
+        psd_status_t rc =
+            self->rights == NULL
+                ? ps_socket_receive_text(self->is.port, &got, &conn, &text, NULL)
+                : ps_socket_receive_from(self->is.port, &got, &conn, &asker, &text, NULL);
 
         if (rc == PSD_OK && !got) {
             return;
+        }
+        if (rc == PSD_OK && !is_heard_out(self, &asker, (ps_bytes_t){text.data, text.size})) {
+            continue; /* it asks again, or another node */
         }
         if (rc == PSD_OK &&
             ps_node_message_is((ps_bytes_t){.data = text.data, .size = text.size})) {
@@ -625,7 +669,7 @@ void ps_member_receive_port(ps_member_t *self, ps_replica_t *replica)
             ps_doc_get_u64(doc, "id", 0, UINT64_MAX, &id, NULL) != PSD_OK) {
             id = 0;
         }
-        if (!answer(self, replica, conn, id, doc)) {
+        if (!may_answer(self, &asker, doc) || !answer(self, replica, conn, id, doc)) {
             refuse(self, replica, conn, id);
         }
     }

@@ -33,6 +33,7 @@
 #include "server/nodes/node_damage.h"
 #include "server/config/plugins.h"
 #include "server/quorum/replica.h"
+#include "server/shards/rights.h"
 #include "server/shards/shards.h"
 #include "protocol/session/finder.h"
 #include "transport/sockets/socket.h"
@@ -56,6 +57,10 @@ typedef struct ps_member_self {
     bool any_name;               /* when the name is taken, accept another */
     bool has_joined;             /* in an earlier life: it waits for its registry */
     const ps_members_t *members; /* that it knew then */
+    const char *only;            /* the one address to ask at; NULL: all that are known */
+    const char *key;             /* public, of the node: the socket has the pair of a token, and
+                                    this one is to be known; NULL: the socket has it itself */
+    ps_rights_t *rights;         /* borrowed; what it hears about principals; NULL: nothing */
 } ps_member_self_t;
 
 /*
@@ -71,7 +76,9 @@ typedef struct ps_member_self {
  *
  * Errors: PSD_CONNECT none answers, naming each address and what it said;
  * PSD_INTERRUPTED host->end_fd says so; PSD_DENIED another node of that name is
- * alive, or it has another secret; PSD_VERSION; PSD_PROTO; PSD_NOMEM; PSD_IO.
+ * alive, it has another secret, or its key is not known there; PSD_CONFIG it has
+ * a key, and no address names that of the registry; PSD_VERSION; PSD_PROTO;
+ * PSD_NOMEM; PSD_IO.
  */
 PSD_MUST_CHECK psd_status_t ps_member_join(const ps_config_t *config,
                                            const ps_socket_args_t *socket,

@@ -32,6 +32,12 @@ struct ps_member {
     size_t seat;                  /* of the nodes that have the registry: the one asked last */
     ps_node_message_t invite;     /* to the registry; kind 0: none */
     const ps_server_host_t *host; /* borrowed for the join */
+    const char *key;              /* … of ps_member_self_t */
+    bool has_joined;              /* … too */
+    ps_rights_t *rights;          /* borrowed; NULL: nobody needs a key */
+    uint64_t rights_ms;           /* when it is to ask for news of them */
+    bool rights_heard;            /* from the registry where the link goes */
+    bool rights_denied;           /* it refused to say them */
     ps_sign_link_t signs[PS_SEATS_MAX]; /* links owned */
     size_t n_signs;
     uint64_t sign_ms; /* when the next is due */
@@ -49,6 +55,13 @@ void ps_member_fill_members(const ps_member_t *self, const ps_replica_t *replica
  * leader for 2 s. false: it cannot; the reply is void. */
 PSD_MUST_CHECK bool ps_member_answer_map(const ps_member_t *self, const ps_replica_t *replica,
                                          const ps_doc_t *request, ps_doc_t *reply);
+/* member_map.c: who asks may look at all tables that the request is for. */
+PSD_MUST_CHECK bool ps_member_may_look(const ps_member_t *self, const ps_asker_t *asker,
+                                       const ps_doc_t *request);
+/* member_rights.c: asks the registry at the link for its principals, when that is due. */
+void ps_member_ask_rights(ps_member_t *self);
+/* The answer to that. */
+void ps_member_take_rights(ps_member_t *self, ps_bytes_t text);
 /* member_signs.c: closes the links. */
 void ps_member_drop_signs(ps_member_t *self);
 #endif

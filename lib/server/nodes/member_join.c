@@ -11,7 +11,9 @@
 #include "wire/messages/formats.h"
 #include "wire/messages/reply.h"
 
-#define ANSWER_MS 1000  /* timeout for one node's answer */
+#define ANSWER_MS 1000  /* timeout for one node's answer … */
+#define KEY_MS 4000     /* … whose key may be another one, which takes longer to tell */
+#define LOOK_MS 200     /* between two looks why a link is not let in */
 #define COMING_MS 30000 /* for a registry that starts at the same time */
 #define TELL_MS 30000   /* from the first line about a silent registry to the next; doubles … */
 #define TELL_MAX_MS 600000
@@ -49,6 +51,7 @@ static ps_doc_t *new_join(ps_member_t *self)
         !ps_doc_append_u64(versions, PS_NODE_FORMAT) || !ps_doc_set_text(doc, "name", self->name) ||
         !ps_doc_set_u64(doc, "incarnation", self->incarnation) ||
         !ps_doc_set_id(doc, "secret", &self->secret) ||
+        (self->key != NULL && !ps_doc_set_text(doc, "key", self->key)) ||
         (self->any_name && !ps_doc_set_bool(doc, "any_name", true))) {
         ps_doc_destroy(&doc);
     }
@@ -74,8 +77,25 @@ static bool shall_end(const ps_member_t *self)
     return poll(&end, 1, 0) > 0;
 }
 
+/* Why the link is not let in. A node that has joined waits: what answers there may be another
+ * program, until its registry is there again. */
+static psd_status_t check_denial(ps_member_t *self, psd_error_t *err)
+{
+    ps_denial_t denial = self->rights == NULL ? PS_DENIAL_NONE : ps_socket_denial(self->link);
+
+    return denial == PS_DENIAL_NONE
+               ? PSD_OK
+               : psd_error_set(err, self->has_joined ? PSD_CONNECT : PSD_DENIED, "%s",
+                               ps_denial_text(denial));
+}
+
+static uint64_t wait_for_ms(const ps_member_t *self, uint64_t left_ms)
+{
+    return self->rights != NULL && left_ms > LOOK_MS ? LOOK_MS : left_ms;
+}
+
 /* The answer to the last question. Errors: PSD_CONNECT none by then, or psd
- * shall end. */
+ * shall end; PSD_DENIED it is not let in. */
 static psd_status_t wait_answer(ps_member_t *self, uint64_t deadline_ms, ps_doc_t **ret_doc,
                                 psd_error_t *err)
 {
@@ -89,11 +109,15 @@ static psd_status_t wait_answer(ps_member_t *self, uint64_t deadline_ms, ps_doc_
         bool got = false;
         psd_status_t rc = PSD_OK;
 
+        rc = check_denial(self, err);
+        if (rc != PSD_OK) {
+            return rc;
+        }
         if (now_ms >= deadline_ms || shall_end(self)) {
             return psd_error_set(err, PSD_CONNECT, "no answer within %" PRIu64 " ms",
                                  now_ms - began_ms);
         }
-        rc = ps_socket_wait(&self->link, 1, deadline_ms - now_ms, &ready, err);
+        rc = ps_socket_wait(&self->link, 1, wait_for_ms(self, deadline_ms - now_ms), &ready, err);
         if (rc == PSD_OK) {
             rc = ps_socket_receive_text(self->link, &got, &conn, &text, err);
         }
@@ -156,7 +180,8 @@ static void take_leader(ps_member_t *self, const ps_doc_t *doc, ps_joined_t *joi
 static psd_status_t ask_join(joining_t *self, ps_joined_t *joined, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
-    uint64_t deadline_ms = ps_now_ms() + ANSWER_MS;
+    bool may_differ = self->member->rights != NULL && !self->member->has_joined;
+    uint64_t deadline_ms = ps_now_ms() + (may_differ ? KEY_MS : ANSWER_MS);
     psd_status_t rc = send_join(self->member, err);
 
     ps_finder_asked(&self->finder, ps_now_ms());
@@ -203,18 +228,22 @@ static psd_status_t join_one(joining_t *self, ps_joined_t *joined, psd_error_t *
 {
     uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
     ps_member_t *member = self->member;
+    ps_socket_args_t args = *self->socket;
     psd_status_t rc = PSD_OK;
 
+    args.is_watched = member->rights != NULL;
     ps_socket_drop(&member->link);
     (void)snprintf(member->registry, sizeof member->registry, "%s",
                    ps_finder_endpoint(&self->finder));
-    rc = ps_socket_connect(member->registry, self->socket, &member->link, err);
+    rc = ps_socket_connect(member->registry, &args, &member->link, err);
     if (rc == PSD_OK) {
         ps_socket_wake_by(member->link, member->host->end_fd);
         rc = ask_join(self, joined, err);
     }
-    /* After a quick restart the registry still takes the earlier life for alive. */
-    while (rc == PSD_DENIED && ps_now_ms() < until_ms && !shall_end(member)) {
+    /* After a quick restart the registry still takes the earlier life for alive. A node that
+     * needs a token has had none. */
+    while (rc == PSD_DENIED && (member->rights == NULL || member->has_joined) &&
+           ps_now_ms() < until_ms && !shall_end(member)) {
         psd_error_clear(err);
         rc = wait_ms(self, AGAIN_MS, err);
         if (rc == PSD_OK) {
@@ -331,20 +360,57 @@ static psd_status_t join_any(joining_t *self, ps_joined_t *joined, psd_error_t *
     }
 }
 
-/* The addresses to ask: those that the user gave, then those of the last life. */
+/* With keys, nothing is said to what has no key, or another one. */
+static bool may_ask(const joining_t *self, const char *endpoint)
+{
+    return self->member->rights == NULL || strncmp(endpoint, "tcp://", strlen("tcp://")) != 0 ||
+           strchr(endpoint, '#') != NULL;
+}
+
+static psd_status_t refuse_nameless(const char *url, psd_error_t *err)
+{
+    return psd_error_set(err, PSD_CONFIG,
+                         "cannot join the cluster at %s: security.level is encrypt, and this node "
+                         "has no token; an admin there makes one, \"pscli node invite NAME\", and "
+                         "\"psd --token-file FILE\" takes it",
+                         url);
+}
+
+/* The addresses to ask: the one that it is told, or those that the user gave, then those of the
+ * last life. */
 static psd_status_t begin(joining_t *self, const ps_config_t *config, const ps_member_self_t *who,
                           psd_error_t *err)
 {
     const ps_text_list_t *urls = &config->cluster.join;
-    psd_status_t rc = ps_finder_init(
-        &self->finder, urls->n_items > 0 ? urls->items[0] : who->members->items[0].endpoint, err);
+    const ps_members_t *known = who->members;
+    const char *ask[2 * PS_FINDER_MAX];
+    const char *node[2 * PS_FINDER_MAX];
+    size_t n_given = 0;
+    size_t n = 0;
+    psd_status_t rc = PSD_OK;
 
-    for (size_t i = 1; i < urls->n_items; i++) {
-        ps_finder_add(&self->finder, "", urls->items[i], true);
+    if (who->only != NULL) {
+        return ps_finder_init(&self->finder, who->only, err);
     }
-    for (size_t i = 0; i < who->members->n; i++) {
-        ps_finder_add(&self->finder, who->members->items[i].node, who->members->items[i].endpoint,
-                      false);
+    for (size_t i = 0; i < urls->n_items && n < PS_FINDER_MAX; i++) {
+        if (may_ask(self, urls->items[i])) {
+            node[n] = "";
+            ask[n++] = urls->items[i];
+        }
+    }
+    n_given = n;
+    for (size_t i = 0; i < known->n && n < 2 * PS_FINDER_MAX; i++) {
+        if (may_ask(self, known->items[i].endpoint)) {
+            node[n] = known->items[i].node;
+            ask[n++] = known->items[i].endpoint;
+        }
+    }
+    if (n == 0) {
+        return refuse_nameless(urls->n_items > 0 ? urls->items[0] : known->items[0].endpoint, err);
+    }
+    rc = ps_finder_init(&self->finder, ask[0], err);
+    for (size_t i = n_given == 0 ? 0 : 1; rc == PSD_OK && i < n; i++) {
+        ps_finder_add(&self->finder, node[i], ask[i], i < n_given);
     }
     return rc;
 }
@@ -379,10 +445,14 @@ psd_status_t ps_member_join(const ps_config_t *config, const ps_socket_args_t *s
     self->incarnation = who->incarnation;
     self->secret = who->secret;
     self->any_name = who->any_name;
+    self->key = who->key;
+    self->has_joined = who->has_joined;
+    self->rights = who->rights;
     self->heartbeat_ms = config->cluster.heartbeat;
     self->weight = (uint32_t)config->node.weight;
     rc = join(self, config, socket, who, ret_joined, err);
     self->host = NULL;
+    self->key = NULL;
     if (rc != PSD_OK) {
         return rc;
     }

@@ -138,6 +138,30 @@ static bool fill_places(const ps_member_t *self, const ps_doc_t *request, ps_doc
     return fits && add_own_name(self, reply);
 }
 
+bool ps_member_may_look(const ps_member_t *self, const ps_asker_t *asker, const ps_doc_t *request)
+{
+    const ps_doc_t *tables = NULL;
+    const char *name = NULL;
+    bool may = true;
+
+    if (ps_doc_get_text(request, "name", PS_NAME_MAX, &name, NULL) == PSD_OK) {
+        return ps_rights_may(self->rights, asker, PS_VERB_LOOK, PS_OBJECT_TABLE, name);
+    }
+    if (ps_doc_get_array(request, "tables", ROUTES_MAX, &tables, NULL) != PSD_OK) {
+        return false;
+    }
+    for (size_t i = 0; may && i < ps_doc_count(tables); i++) {
+        uint64_t id = 0;
+        const ps_table_t *table = ps_doc_at_u64(tables, i, &id, NULL) == PSD_OK && id <= UINT32_MAX
+                                      ? ps_agent_table(self->agent, (uint32_t)id)
+                                      : NULL;
+
+        may = table == NULL ||
+              ps_rights_may(self->rights, asker, PS_VERB_LOOK, PS_OBJECT_TABLE, table->spec.name);
+    }
+    return may;
+}
+
 bool ps_member_answer_map(const ps_member_t *self, const ps_replica_t *replica,
                           const ps_doc_t *request, ps_doc_t *reply)
 {

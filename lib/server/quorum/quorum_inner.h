@@ -89,6 +89,8 @@ struct ps_quorum_thread {
     ps_socket_t *waits[WAITS_MAX]; /* port and links, of the next wait */
     bool ready[WAITS_MAX];
     ps_socket_args_t socket;
+    ps_quorum_knows_fn *knows;          /* NULL: nobody is asked for */
+    void *knows_of;                     /* borrowed */
     char endpoint[PS_ENDPOINT_MAX + 1]; /* of the port, as others reach it */
     char node[PS_NAME_MAX + 1];
     ps_buffer_t hello; /* owned; shared */

@@ -11,6 +11,7 @@
 #include "server/config/endpoint.h"
 #include "server/quorum/quorum_inner.h"
 #include "server/quorum/quorum_steps.h"
+#include "transport/sockets/curve.h"
 #include "transport/threads/thread.h"
 
 #define ELECTION_MS 200
@@ -96,6 +97,21 @@ static psd_status_t new_guard(ps_quorum_thread_t *self, const ps_quorum_thread_a
     return rc == PSD_OK ? ps_guard_new(&own, &seed, &self->guard, err) : rc;
 }
 
+/* The endpoint names the node's key, where it has one. */
+static psd_status_t name_key(ps_quorum_thread_t *self, psd_error_t *err)
+{
+    char named[PS_ENDPOINT_MAX + 1];
+
+    if (self->socket.keys == NULL) {
+        return PSD_OK;
+    }
+    if (!ps_curve_join(self->endpoint, self->socket.keys->public_key, named)) {
+        return psd_error_set(err, PSD_CONFIG, "%s is too long for its key", self->endpoint);
+    }
+    memcpy(self->endpoint, named, sizeof named);
+    return PSD_OK;
+}
+
 static psd_status_t open_port(ps_quorum_thread_t *self, const ps_quorum_thread_args_t *args,
                               psd_error_t *err)
 {
@@ -115,6 +131,10 @@ static psd_status_t open_port(ps_quorum_thread_t *self, const ps_quorum_thread_a
     } else {
         (void)snprintf(self->endpoint, sizeof self->endpoint, "%s",
                        ps_socket_endpoint(self->port, 0));
+    }
+    rc = name_key(self, err);
+    if (rc != PSD_OK) {
+        return rc;
     }
     ps_socket_wake_by(self->port, self->wake_fd);
     (void)snprintf(self->node, sizeof self->node, "%s", args->node);
@@ -182,6 +202,8 @@ psd_status_t ps_quorum_thread_start(const ps_quorum_thread_args_t *args,
     self->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     self->err = psd_error_new();
     self->socket = args->socket;
+    self->knows = args->knows;
+    self->knows_of = args->knows_of;
     self->turns = args->turns;
     self->take_ms = TAKE_MS;
     self->cluster = args->cluster;

@@ -34,6 +34,9 @@
 
 typedef struct ps_quorum_thread ps_quorum_thread_t;
 
+/* May who has connected speak as a member? From the thread's own. */
+typedef bool ps_quorum_knows_fn(void *of, const ps_asker_t *asker);
+
 /* All borrowed until ps_quorum_thread_start returns, but turns. */
 typedef struct ps_quorum_thread_args {
     const char *dir;       /* of the log */
@@ -46,7 +49,9 @@ typedef struct ps_quorum_thread_args {
     ps_id_t secret;                       /* … and what only it and members know */
     const ps_quorum_snapshot_t *snapshot; /* what the database holds; NULL: nothing */
     ps_socket_args_t socket;
-    ps_turns_t *turns; /* until ps_quorum_thread_stop; may be NULL */
+    ps_quorum_knows_fn *knows; /* NULL: all are heard, who then prove themselves */
+    void *knows_of;            /* until ps_quorum_thread_stop */
+    ps_turns_t *turns;         /* until ps_quorum_thread_stop; may be NULL */
 } ps_quorum_thread_args_t;
 
 /* Opens the log, which is there, and starts. Errors: those of

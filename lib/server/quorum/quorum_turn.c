@@ -265,14 +265,18 @@ static void receive(ps_quorum_thread_t *self)
     for (int i = 0; i < BATCH && !ps_quorum_thread_is_broken(self) && !self->installs; i++) {
         PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
         ps_guard_word_t word;
+        ps_asker_t asker;
         uint64_t conn = 0;
         bool got = false;
-        psd_status_t rc = ps_socket_receive_text(self->port, &got, &conn, &text, NULL);
+        psd_status_t rc =
+            self->knows == NULL
+                ? ps_socket_receive_text(self->port, &got, &conn, &text, NULL)
+                : ps_socket_receive_from(self->port, &got, &conn, &asker, &text, NULL);
 
         if (rc == PSD_OK && !got) {
             return;
         }
-        if (rc == PSD_OK &&
+        if (rc == PSD_OK && (self->knows == NULL || self->knows(self->knows_of, &asker)) &&
             ps_quorum_admit(self, conn, (ps_bytes_t){.data = text.data, .size = text.size},
                             &word)) {
             take_message(self, &word);

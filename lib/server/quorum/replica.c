@@ -160,6 +160,8 @@ static psd_status_t start_thread(ps_replica_t *self, const ps_replica_net_t *net
                                     .secret = net->secret,
                                     .snapshot = snapshot,
                                     .socket = net->socket,
+                                    .knows = net->knows,
+                                    .knows_of = net->knows_of,
                                     .turns = net->turns};
     psd_status_t rc = ps_replica_log_dir(self->dir, &dir, err);
 

@@ -51,6 +51,8 @@ typedef struct ps_replica_net {
     uint64_t incarnation;
     ps_id_t secret; /* of this node */
     ps_socket_args_t socket;
+    ps_quorum_knows_fn *knows; /* NULL: whoever connects is heard */
+    void *knows_of;            /* outlives the replica */
     ps_turns_t *turns;
 } ps_replica_net_t;
 

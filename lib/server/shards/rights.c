@@ -85,3 +85,11 @@ bool ps_rights_find(ps_rights_t *self, const ps_asker_t *asker, ps_principal_t *
     (void)pthread_mutex_unlock(&self->lock);
     return found;
 }
+
+bool ps_rights_may(ps_rights_t *self, const ps_asker_t *asker, ps_verb_t verb, ps_object_t object,
+                   const char *name)
+{
+    ps_principal_t principal;
+
+    return ps_rights_find(self, asker, &principal) && ps_trust_may(&principal, verb, object, name);
+}

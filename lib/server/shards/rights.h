@@ -31,4 +31,7 @@ uint64_t ps_rights_epoch(const ps_rights_t *self);
 /* The principal that the caller is: by its key, or else by its uid. false: none. */
 PSD_MUST_CHECK bool ps_rights_find(ps_rights_t *self, const ps_asker_t *asker,
                                    ps_principal_t *ret_principal);
+/* The caller is a principal that may do that; as ps_trust_may. */
+PSD_MUST_CHECK bool ps_rights_may(ps_rights_t *self, const ps_asker_t *asker, ps_verb_t verb,
+                                  ps_object_t object, const char *name);
 #endif

@@ -79,7 +79,8 @@ typedef struct ps_control_args {
     uint64_t incarnation;      /* of this node */
     const ps_turns_t *turns;   /* of this node's threads; NULL: not watched */
     ps_rights_t *rights;       /* where shards look up principals; NULL: rights are not checked */
-    const char *admin_key;     /* public; of the first admin. With rights */
+    const char *admin_key;     /* public; of the first admin, "": none. With rights … */
+    const char *node_key;      /* … public; of this node … */
     uint32_t owner;            /* … and its uid */
     ps_control_meter_t *meter; /* where it counts; NULL: nowhere */
     ps_audit_log_t *audit;     /* of this node; NULL: there is none */

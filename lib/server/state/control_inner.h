@@ -8,6 +8,7 @@
 #include "server/state/control.h"
 #include "server/nodes/fleet.h"
 #include "server/quorum/replica_list.h"
+#include "server/state/invites.h"
 #include "server/state/owners.h"
 #include "server/state/replies.h"
 #include "server/threads/delay.h"
@@ -111,6 +112,7 @@ struct ps_control {
     ps_replies_t replies;
     ps_watches_t watches;
     ps_owners_t *owners;      /* owned; whose each session is; with rights */
+    ps_invites_t invites;     /* of nodes; with rights */
     ps_client_row_t *clients; /* owned; a ring of PS_CLIENTS_MAX */
     size_t n_clients;         /* ever said hello */
     uint64_t last_session;    /* given out since the start */
@@ -328,6 +330,8 @@ void ps_control_view_members(ps_control_t *self, ps_members_view_t *ret_view);
 /* Answers to nodes name the members from now on. */
 void ps_control_tell_seats(ps_control_t *self);
 /* control_node.c */
+ps_control_op_t ps_control_node_invite;
+ps_control_op_t ps_control_node_rights;
 ps_control_op_t ps_control_node_join;
 /* A message of builds before PS_NODE_FORMAT 4: refuses it by name. */
 ps_control_op_t ps_control_node_old;
@@ -509,6 +513,27 @@ PSD_MUST_CHECK psd_status_t ps_control_own_session(ps_control_t *self,
 /* Before the first request: where nobody may change principals, the owner of psd and root
  * become admins. Errors: PSD_CONFIG nobody can be one; those of ps_control_commit. */
 PSD_MUST_CHECK psd_status_t ps_control_begin_rights(ps_control_t *self, psd_error_t *err);
+/* control_node_key.c */
+/* The node of that name has that key from now on, as principal "node.NAME". Errors: PSD_INVALID
+ * the name is too long, or the key is another one's; those of ps_control_commit. */
+PSD_MUST_CHECK psd_status_t ps_control_know_node(ps_control_t *self, const char *node,
+                                                 const char *key, psd_error_t *err);
+/* The node is removed: its key may nothing any more. One that has none is fine. Errors: those of
+ * ps_control_commit. */
+PSD_MUST_CHECK psd_status_t ps_control_deny_node(ps_control_t *self, const char *node,
+                                                 psd_error_t *err);
+/* The caller speaks for a node: as one of the principals of role node. true also where rights
+ * are not checked. */
+PSD_MUST_CHECK bool ps_control_is_node(const ps_control_t *self, const ps_asker_t *caller);
+/* The caller has a token (invites.h), known, whatever became of it. */
+PSD_MUST_CHECK bool ps_control_has_token(const ps_control_t *self, const ps_asker_t *caller);
+/* control_invite.c: a node of that name and key may join with the token. Errors: PSD_DENIED it
+ * was used by another one, has expired, or is for another node. */
+PSD_MUST_CHECK psd_status_t ps_control_check_token(const ps_control_t *self,
+                                                   const ps_invite_t *invite, const char *node,
+                                                   const char *key, psd_error_t *err);
+/* control_auth.c: a principal as "auth_list" shows it. false: no memory. */
+PSD_MUST_CHECK bool ps_control_fill_principal(const ps_principal_t *principal, ps_doc_t *doc);
 /* The shards get the principals, if they have changed. */
 void ps_control_tell_rights(ps_control_t *self);
 #define PS_CONTROL_WHO_SIZE 192

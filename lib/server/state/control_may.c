@@ -25,6 +25,16 @@ static psd_status_t refuse(const question_t *self, const char *shown, psd_error_
     char who[PS_CONTROL_WHO_SIZE];
 
     (void)ps_control_print_who(self->control, &self->request->caller, who);
+    if ((self->who == NULL || self->who->denied) && self->need->object == PS_OBJECT_NODE &&
+        self->need->verb == PS_VERB_PEER) {
+        return psd_error_set(err, PSD_DENIED,
+                             "%s is %s; an admin makes a token, \"pscli node invite NAME\", and "
+                             "\"psd --token-file FILE\" takes it",
+                             who,
+                             self->who == NULL ? "neither a node of this cluster nor a token that "
+                                                 "counts here"
+                                               : "denied");
+    }
     if (self->who == NULL && self->request->caller.key[0] != '\0') {
         return psd_error_set(err, PSD_DENIED,
                              "%s is no principal; an admin lets it in: pscli auth allow NAME "
@@ -150,6 +160,10 @@ psd_status_t ps_control_may(const ps_control_t *self, const ps_control_request_t
     }
     question.need = ps_need_of_op(request->op->trust);
     question.who = ps_control_principal(self, &request->caller);
+    if (request->op->trust == PS_TRUST_OP_node_join && question.who == NULL &&
+        ps_control_has_token(self, &request->caller)) {
+        return PSD_OK; /* the operation looks at the token */
+    }
     switch (question.need->scope) {
     case PS_SCOPE_NAME:
         return check_name(&question, request->doc, err);
@@ -263,6 +277,25 @@ static psd_status_t add_owner(ps_control_t *self, psd_error_t *err)
     return rc;
 }
 
+/* Other nodes know this one by its key; whoever was denied stays so. */
+static psd_status_t add_own_node(ps_control_t *self, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (ps_registry_principal_by_key(self->is.registry, self->is.node_key) != NULL) {
+        return PSD_OK;
+    }
+    rc = ps_control_know_node(self, self->is.node, self->is.node_key, err);
+    if (rc == PSD_INVALID && ps_registry_n_nodes(self->is.registry) <= 1) {
+        ps_log(PS_LOG_WARN, "node_not_known",
+               "node=%s reason=\"%s\" hint=\"no other node can join\"", self->is.node,
+               psd_error_text(err));
+        psd_error_clear(err);
+        return PSD_OK;
+    }
+    return rc;
+}
+
 psd_status_t ps_control_begin_rights(ps_control_t *self, psd_error_t *err)
 {
     const ps_registry_t *registry = self->is.registry;
@@ -271,7 +304,8 @@ psd_status_t ps_control_begin_rights(ps_control_t *self, psd_error_t *err)
     if (self->is.rights == NULL) {
         return PSD_OK;
     }
-    if (count_keepers(registry) == 0 || is_owner_unknown(self)) {
+    if (count_keepers(registry) == 0 ||
+        (ps_registry_n_nodes(registry) <= 1 && is_owner_unknown(self))) {
         rc = add_owner(self, err);
     }
     if (rc == PSD_OK && count_keepers(registry) == 0) {
@@ -282,7 +316,12 @@ psd_status_t ps_control_begin_rights(ps_control_t *self, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    if (ps_registry_principal_by_key(registry, self->is.admin_key) == NULL) {
+    rc = add_own_node(self, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (self->is.admin_key[0] != '\0' &&
+        ps_registry_principal_by_key(registry, self->is.admin_key) == NULL) {
         ps_log(PS_LOG_WARN, "admin_key_unknown",
                "hint=\"no principal has the key of admin.key; an admin allows it: pscli auth "
                "allow NAME --role admin --key='%s'\"",

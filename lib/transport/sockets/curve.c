@@ -91,3 +91,55 @@ psd_status_t ps_curve_keys(ps_key_pair_t *ret_pair, bool *ret_has, psd_error_t *
     *ret_has = rc == PSD_OK && said.text != NULL && said.text[0] != '\0';
     return *ret_has ? ps_key_file_read(said.text, ret_pair, err) : rc;
 }
+
+/* "#" and the digits of a key, at ret. false: it is none. */
+static bool print_digits(const char *key, char *ret)
+{
+    uint8_t bytes[KEY_BYTES];
+    bool ok = zmq_z85_decode(bytes, key) != NULL;
+
+    ret[0] = MARK;
+    for (size_t i = 0; ok && i < KEY_BYTES; i++) {
+        (void)snprintf(ret + 1 + 2 * i, 3, "%02x", bytes[i]);
+    }
+    explicit_bzero(bytes, sizeof bytes);
+    return ok;
+}
+
+bool ps_curve_print_token(const char *endpoint, const ps_key_pair_t *pair,
+                          char ret[PS_TOKEN_MAX + 1])
+{
+    size_t length = strlen(endpoint);
+
+    if (length > PS_ENDPOINT_MAX) {
+        return false;
+    }
+    memcpy(ret, endpoint, length);
+    return print_digits(pair->secret_key, ret + length);
+}
+
+psd_status_t ps_curve_read_token(const char *text, char ret_endpoint[PS_ENDPOINT_MAX + 1],
+                                 ps_key_pair_t *ret_pair, psd_error_t *err)
+{
+    const char *mark = strrchr(text, MARK);
+    size_t length = mark == NULL ? 0 : (size_t)(mark - text);
+    char address[PS_ENDPOINT_MAX + 1];
+    char server_key[PS_KEY_SIZE + 1] = "";
+    uint8_t key[KEY_BYTES];
+    bool ok = length > 0 && length <= PS_ENDPOINT_MAX && read_digits(mark + 1, key);
+
+    if (ok) {
+        memcpy(ret_endpoint, text, length);
+        ret_endpoint[length] = '\0';
+        ok = ps_curve_split(ret_endpoint, address, server_key, NULL) == PSD_OK &&
+             server_key[0] != '\0' &&
+             zmq_z85_encode(ret_pair->secret_key, key, KEY_BYTES) != NULL &&
+             zmq_curve_public(ret_pair->public_key, ret_pair->secret_key) == 0;
+    }
+    explicit_bzero(key, sizeof key);
+    (void)snprintf(ret_pair->name, sizeof ret_pair->name, "token");
+    return ok ? PSD_OK
+              : psd_error_set(err, PSD_INVALID,
+                              "that is no token; allowed: the line that \"pscli node invite\" "
+                              "prints, tcp://HOST:PORT#KEY#SECRET");
+}

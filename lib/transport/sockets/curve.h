@@ -27,4 +27,15 @@ PSD_MUST_CHECK bool ps_curve_join(const char *endpoint, const char *public_key,
 /* This program's pair, from the file that PSD_KEY_FILE names. *ret_has false: it names none.
  * Errors: those of ps_key_file_read. */
 PSD_MUST_CHECK psd_status_t ps_curve_keys(ps_key_pair_t *ret_pair, bool *ret_has, psd_error_t *err);
+
+/* A token, by which a node joins (server/state/invites.h): "tcp://HOST:PORT#KEY#SECRET", with 64
+ * digits for the token's secret key. */
+#define PS_TOKEN_MAX (PS_ENDPOINT_MAX + 65)
+/* The text of one. endpoint names the server's key. false: too long. */
+PSD_MUST_CHECK bool ps_curve_print_token(const char *endpoint, const ps_key_pair_t *pair,
+                                         char ret[PS_TOKEN_MAX + 1]);
+/* The endpoint, and the token's pair. Errors: PSD_INVALID, which does not show the text. */
+PSD_MUST_CHECK psd_status_t ps_curve_read_token(const char *text,
+                                                char ret_endpoint[PS_ENDPOINT_MAX + 1],
+                                                ps_key_pair_t *ret_pair, psd_error_t *err);
 #endif

@@ -412,7 +412,7 @@ Test(config, beyond_loopback_plaintext_is_asked_for)
     cr_assert_eq(ps_config_check(&config, NULL), PSD_OK);
 }
 
-Test(config, level_encrypt_is_for_a_node_alone)
+Test(config, level_encrypt_opens_tcp_and_takes_a_token)
 {
     ASSERT_SET(PS_KEY_security_level, "plain", "plain");
     ASSERT_REFUSED(PS_KEY_security_level, "authenticate",
@@ -426,10 +426,19 @@ Test(config, level_encrypt_is_for_a_node_alone)
     psd_error_clear(err);
     cr_assert_eq(set_flag(PS_KEY_http_listen, "off"), PSD_OK);
     cr_assert_eq(set_flag(PS_KEY_cluster_join, "tcp://127.0.0.1:1"), PSD_OK);
+    cr_assert_eq(ps_config_check(&config, err), PSD_OK, "%s", psd_error_text(err));
+    cr_assert_eq(set_flag(PS_KEY_cluster_join, "tcp://127.0.0.1:1#00ff"), PSD_OK);
+    cr_assert_eq(set_flag(PS_KEY_cluster_join, "tcp://127.0.0.1#00ff"), PSD_CONFIG);
+    cr_assert_eq(set_flag(PS_KEY_listen_endpoints, "tcp://127.0.0.1:1#00ff"), PSD_CONFIG);
+    psd_error_clear(err);
+    ASSERT_SET(PS_KEY_security_token_file, "/b.token", "/b.token");
+    cr_assert_eq(ps_config_check(&config, err), PSD_OK, "%s", psd_error_text(err));
+    ASSERT_SET(PS_KEY_security_level, "plain", "plain");
+    cr_assert_eq(set_flag(PS_KEY_listen_endpoints, "tcp://127.0.0.1:1"), PSD_OK);
     cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG);
     cr_assert_str_eq(psd_error_text(err),
-                     "--flag: security.level is encrypt, which a node that joins others cannot "
-                     "have yet; allowed with cluster.join: plain");
+                     "--flag: a token lets a node join at security.level encrypt, and the level is "
+                     "plain; allowed at plain: no token");
 }
 
 Test(config, http_listens_on_loopback_alone)

@@ -100,6 +100,8 @@ static const expected_t of_ops[] = {
     {"auth_can", "A"},
     {"auth_whoami", "rRxjJoOnmA"},
     {"auth_audit", "A"},
+    {"node_invite", "A"},
+    {"node_rights", "n"},
     {"node_join", "n"},
     {"node_announce", "n"},
     {"node_beat", "n"},

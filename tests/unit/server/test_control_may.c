@@ -93,6 +93,8 @@ static const struct {
     {"auth_can", "A"},
     {"auth_whoami", "rRxjomA"},
     {"auth_audit", "A"},
+    {"node_invite", "A"},
+    {"node_rights", ""},
     {"node_join", ""},
     {"node_announce", ""},
     {"node_beat", ""},

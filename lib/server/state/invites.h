@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_invites - the tokens by which new nodes may join
+ *
+ * What     A token has a secret key that only who joins has. Here is the public half, for
+ *          which node it counts, and until when. It is used up by the first node that joins
+ *          with it: from then on that node's own key counts.
+ * Shape    a ring: the newest PS_INVITES_MAX. They live as long as this node leads the
+ *          registry, and are void after it.
+ * Units    ms, as ps_now_ms
+ * Threads  confined to one
+ */
+#ifndef PS_SERVER_INVITES_H
+#define PS_SERVER_INVITES_H
+
+#include "protocol/trust/trust.h"
+
+#define PS_INVITES_MAX 64
+
+typedef struct ps_invite {
+    char key[PS_PUBLIC_KEY_SIZE + 1];   /* of the token; "": there is none */
+    char node[PS_NAME_MAX + 1];         /* that it lets in */
+    uint64_t until_ms;                  /* it counts */
+    char taken[PS_PUBLIC_KEY_SIZE + 1]; /* the key of the node that joined with it; "": none yet */
+} ps_invite_t;
+
+typedef struct ps_invites {
+    ps_invite_t items[PS_INVITES_MAX];
+    uint64_t n; /* ever added */
+} ps_invites_t;
+
+/* Another one; where a token of that key is known, nothing changes. The token that was made for
+ * the node before, if it is not used, counts no longer. */
+void ps_invites_add(ps_invites_t *self, const char *key, const char *node, uint64_t until_ms);
+/* The token of that key, used and expired ones, too. NULL: unknown. Borrowed until the next
+ * change. */
+const ps_invite_t *ps_invites_find(const ps_invites_t *self, const char *key);
+/* A node with that key has joined with the token, which is used up. */
+void ps_invites_take(ps_invites_t *self, const ps_invite_t *invite, const char *node_key);
+/* Nobody joins as that node any more by a token that was made before. */
+void ps_invites_drop(ps_invites_t *self, const char *node);
+#endif
