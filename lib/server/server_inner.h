@@ -45,6 +45,7 @@ struct ps_server {
     char admin_key[PS_KEY_SIZE + 1]; /* public; of the first admin */
     ps_rights_t *rights;             /* owned; NULL: nobody needs a key */
     ps_audit_log_t *audit;           /* owned; NULL: audit.files is 0 */
+    bool rights_are_old;             /* of a time when it led: they may never have been */
     ps_node_damage_t damage;         /* what the shards found */
     char host[PS_ENDPOINT_MAX + 1];  /* that the shards bind; "" for ipc alone */
     char advertise[PS_ENDPOINT_MAX + 1];

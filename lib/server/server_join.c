@@ -56,21 +56,17 @@ static bool is_default_name(const ps_server_t *self)
     return self->config->origins[PS_KEY_node_name].source == PS_SOURCE_DEFAULT;
 }
 
-/* The registry lets this node's key in, for the token. who: gets the name that the token is for,
- * and the address to join at, which endpoint has. */
+/* The registry lets this node's key in, for the token at that endpoint. who: gets the name that the
+ * token is for, and the address to join at, which endpoint has. */
 static psd_status_t introduce(ps_server_t *self, ps_member_self_t *who, ps_joined_t *joined,
-                              char endpoint[PS_ENDPOINT_MAX + 1], psd_error_t *err)
+                              const char *endpoint, const ps_key_pair_t *token, psd_error_t *err)
 {
-    PSD_AUTO(ps_key_pair_done) ps_key_pair_t token = {.name = ""};
     PSD_AUTO(ps_member_destroy) ps_member_t *member = NULL;
     ps_socket_args_t socket = ps_server_socket_args(self);
     ps_member_self_t stranger = *who;
-    psd_status_t rc = ps_server_read_token(self, endpoint, &token, err);
+    psd_status_t rc = PSD_OK;
 
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    socket.keys = &token;
+    socket.keys = token;
     stranger.only = endpoint;
     stranger.key = self->keys.public_key;
     stranger.has_joined = false;
@@ -94,8 +90,10 @@ static psd_status_t join(ps_server_t *self, ps_member_self_t *who, ps_joined_t *
                          psd_error_t *err)
 {
     const ps_socket_args_t socket = ps_server_socket_args(self);
+    PSD_AUTO(ps_key_pair_done) ps_key_pair_t token = {.name = ""};
     char endpoint[PS_ENDPOINT_MAX + 1];
     psd_status_t rc = PSD_DENIED;
+    psd_status_t read = PSD_OK;
 
     if (who->has_joined || !has_token(self)) {
         rc = ps_member_join(self->config, &socket, who, &self->program, &self->member, joined, err);
@@ -103,8 +101,12 @@ static psd_status_t join(ps_server_t *self, ps_member_self_t *who, ps_joined_t *
     if ((rc != PSD_DENIED && rc != PSD_CONFIG) || !has_token(self)) {
         return rc;
     }
+    read = ps_server_read_token(self, endpoint, &token, who->has_joined ? NULL : err);
+    if (read != PSD_OK) { /* of a node that has joined, why it is not let in says more */
+        return who->has_joined ? rc : read;
+    }
     psd_error_clear(err);
-    rc = introduce(self, who, joined, endpoint, err);
+    rc = introduce(self, who, joined, endpoint, &token, err);
     return rc == PSD_OK ? ps_member_join(self->config, &socket, who, &self->program, &self->member,
                                          joined, err)
                         : rc;

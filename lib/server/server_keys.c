@@ -126,15 +126,20 @@ psd_status_t ps_server_settle_keys(ps_server_t *self, bool joins, psd_error_t *e
 
 void ps_server_tell_rights(ps_server_t *self)
 {
-    const ps_registry_t *registry =
-        self->rights == NULL || self->replica == NULL || self->control != NULL
-            ? NULL
-            : ps_replica_registry(self->replica);
+    const ps_registry_t *registry = self->rights == NULL || self->replica == NULL ||
+                                            self->control != NULL ||
+                                            ps_replica_is_ahead(self->replica)
+                                        ? NULL
+                                        : ps_replica_registry(self->replica);
     size_t n = registry == NULL ? 0 : ps_registry_n_principals(registry);
     uint64_t epoch = n == 0 ? 0 : ps_registry_auth_epoch(registry) + 1;
 
-    if (n > 0 && epoch > ps_rights_epoch(self->rights) &&
-        !ps_rights_set(self->rights, ps_registry_principal_at(registry, 0), n, epoch)) {
+    if (n == 0 || (epoch <= ps_rights_epoch(self->rights) && !self->rights_are_old)) {
+        return;
+    }
+    self->rights_are_old =
+        !ps_rights_set(self->rights, ps_registry_principal_at(registry, 0), n, epoch);
+    if (self->rights_are_old) {
         ps_log(PS_LOG_ERROR, "rights_not_told", "reason=no_memory hint=\"retrying\"");
     }
 }

@@ -80,6 +80,7 @@ static void stop_leading(ps_server_t *self)
         ps_control_unsay(self->control);
         ps_control_end_all(self->control, PSD_NOT_LEADER, "another node has the registry now");
         ps_control_destroy(&self->control);
+        self->rights_are_old = true;
     }
 }
 

@@ -10,14 +10,33 @@
 #include "transport/sockets/curve.h"
 
 #define STANDARD_INPUT "-"
+#define TCP "tcp://"
 #define BLANKS " \t\r\n"
 
-/* Descriptors that are no files, as a shell makes them, are nobody else's. */
-static psd_status_t check_mode(int fd, const char *path, psd_error_t *err)
+/* As key files are checked: who can change the file says which cluster psd joins. Standard input
+ * is what psd was given, and need be no file. */
+static psd_status_t check_file(int fd, bool is_input, const char *path, psd_error_t *err)
 {
     struct stat is = {0};
 
-    if (fstat(fd, &is) == 0 && S_ISREG(is.st_mode) && (is.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    if (fstat(fd, &is) != 0) {
+        return psd_error_set(err, PSD_CONFIG, "cannot read the token in %s: %s", path,
+                             strerror(errno));
+    }
+    if (!S_ISREG(is.st_mode)) {
+        return is_input ? PSD_OK
+                        : psd_error_set(err, PSD_CONFIG,
+                                        "%s is no regular file; \"-\" takes a token from standard "
+                                        "input",
+                                        path);
+    }
+    if (!is_input && is.st_uid != geteuid() && is.st_uid != 0) {
+        return psd_error_set(err, PSD_CONFIG,
+                             "the file of the token, %s, belongs to uid %u; allowed: your own (uid "
+                             "%u), or root's",
+                             path, (unsigned)is.st_uid, (unsigned)geteuid());
+    }
+    if ((is.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
         return psd_error_set(err, PSD_CONFIG,
                              "others may read the token in %s; allowed: mode 0600 (chmod 600)",
                              path);
@@ -53,14 +72,23 @@ psd_status_t ps_server_read_token(const ps_server_t *self, char ret_endpoint[PS_
     const char *path = self->config->security.token_file;
     bool is_input = strcmp(path, STANDARD_INPUT) == 0;
     char text[PS_TOKEN_MAX + 64] = "";
-    int fd = is_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int fd = STDIN_FILENO;
     psd_status_t rc = PSD_OK;
 
+    if (strncmp(path, TCP, strlen(TCP)) == 0) {
+        return psd_error_set(
+            err, PSD_CONFIG,
+            "security.token_file is a token; allowed: the path of a file with "
+            "one, or \"-\". Make another token: all users of a host see arguments");
+    }
+    if (!is_input) { /* O_NONBLOCK: a FIFO does not hang psd */
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    }
     if (fd < 0) {
         return psd_error_set(err, PSD_CONFIG, "cannot read the token in %s: %s", path,
                              strerror(errno));
     }
-    rc = check_mode(fd, path, err);
+    rc = check_file(fd, is_input, path, err);
     if (rc == PSD_OK) {
         rc = read_all(fd, path, text, sizeof text, err);
     }

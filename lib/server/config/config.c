@@ -65,12 +65,26 @@ static bool is_path(const char *text, const ps_key_t *key)
     return length >= key->min && length <= key->max;
 }
 
+/* Where an endpoint is wanted there is a token (curve.h), which has a secret. */
+static bool is_token(const ps_key_t *key, const char *text)
+{
+    const char *mark = key == ps_config_key(PS_KEY_cluster_join) ? strchr(text, '#') : NULL;
+
+    while (mark != NULL && mark[strcspn(mark + 1, "#,") + 1] == ',') { /* the next item's */
+        mark = strchr(mark + 1, '#');
+    }
+    return mark != NULL && strchr(mark + 1, '#') != NULL;
+}
+
 /* An endpoint; one to join at may name the key of what answers there (curve.h). */
 static bool is_endpoint(const ps_key_t *key, const char *item)
 {
     char address[PS_ENDPOINT_MAX + 1];
     const char *mark = key == ps_config_key(PS_KEY_cluster_join) ? strchr(item, '#') : NULL;
 
+    if (is_token(key, item)) {
+        return false;
+    }
     if (mark == NULL || strlen(item) > PS_ENDPOINT_MAX) {
         return ps_endpoint_is_valid(item);
     }
@@ -276,6 +290,14 @@ static psd_status_t refuse(const ps_key_t *key, const char *text, const ps_origi
     char place[512];
     char shown[SHOWN_MAX];
 
+    if (is_token(key, text)) { /* it is not shown */
+        return psd_error_set(err, PSD_CONFIG,
+                             "%s: %s is a token; allowed: --token-file FILE with it, and %s "
+                             "without what follows the second \"#\". Make another token: all users "
+                             "of a host see arguments",
+                             ps_origin_print(origin, key, place, sizeof place), key->path,
+                             key->path);
+    }
     if (!ps_key_allowed(key, &allowed)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for an error");
     }

@@ -206,6 +206,9 @@ psd_status_t ps_control_auth_allow(ps_control_t *self, ps_control_request_t *req
     ps_principal_t next = {.uid = PS_NO_UID};
     psd_status_t rc = read_principal(self, request->doc, &next, err);
 
+    if (rc == PSD_OK) {
+        rc = ps_control_check_no_member(self, next.name, err);
+    }
     if (rc == PSD_OK && request->outcome.kind != PS_COMMAND_PRINCIPAL) {
         rc = commit(self, request, &next, err);
     }
@@ -225,7 +228,10 @@ psd_status_t ps_control_auth_deny(ps_control_t *self, ps_control_request_t *requ
     next = *principal;
     next.denied = true;
     if (request->outcome.kind != PS_COMMAND_PRINCIPAL) {
-        rc = commit(self, request, &next, err);
+        rc = ps_control_check_no_member(self, next.name, err);
+        if (rc == PSD_OK) {
+            rc = commit(self, request, &next, err);
+        }
     }
     return rc == PSD_OK ? answer(self, request, next.name, err) : rc;
 }

@@ -135,7 +135,8 @@ static psd_status_t deny_key(ps_control_t *self, const ps_control_request_t *req
     const char *name = NULL;
     psd_status_t rc = ps_doc_get_text(request->doc, "name", PS_NAME_MAX, &name, err);
 
-    return rc == PSD_OK && self->is.rights != NULL ? ps_control_deny_node(self, name, err) : rc;
+    return rc == PSD_OK && self->is.rights != NULL ? ps_control_deny_node(self, request, name, err)
+                                                   : rc;
 }
 
 psd_status_t ps_control_node_remove(ps_control_t *self, ps_control_request_t *request,
@@ -169,7 +170,10 @@ psd_status_t ps_control_node_remove(ps_control_t *self, ps_control_request_t *re
                                    "(pscli cluster registry transfer)",
                              node->name);
     }
-    rc = say_removed(request, err);
+    rc = self->is.rights == NULL ? PSD_OK : ps_control_check_guest(self, node->name, err);
+    if (rc == PSD_OK) {
+        rc = say_removed(request, err);
+    }
     if (rc == PSD_OK) {
         rc = change_state(self, request, node->name, PS_NODE_REMOVED, force, err);
     }

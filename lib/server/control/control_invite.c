@@ -40,6 +40,9 @@ static psd_status_t check_invite(ps_control_t *self, const char *name, const cha
     (void)snprintf(would.name, sizeof would.name, "%s", name);
     (void)snprintf(would.key, sizeof would.key, "%s", key);
     rc = ps_principal_check(&would, err); /* name and key are such as may be */
+    if (rc == PSD_OK) {
+        rc = ps_control_check_node_name(self, name, err);
+    }
     if (rc == PSD_OK && ps_registry_principal_by_key(self->is.registry, key) != NULL) {
         rc = psd_error_set(err, PSD_INVALID, "the key of the token is that of %s already",
                            ps_registry_principal_by_key(self->is.registry, key)->name);
@@ -53,6 +56,19 @@ static psd_status_t check_invite(ps_control_t *self, const char *name, const cha
     return rc;
 }
 
+/* For the history: who let somebody in. */
+static psd_status_t note_invite(ps_control_t *self, const ps_control_request_t *request,
+                                const char *name, psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t note = {0};
+    char text[sizeof note.text];
+
+    (void)snprintf(text, sizeof text, "node %s is invited: a token was made for it", name);
+    note = ps_registry_plan_note(self->is.registry, ps_unix_ms(), text);
+    ps_control_sign(self, request, &note);
+    return ps_control_commit(self, &note, PS_LOG_INFO, err);
+}
+
 psd_status_t ps_control_node_invite(ps_control_t *self, ps_control_request_t *request,
                                     psd_error_t *err)
 {
@@ -60,6 +76,7 @@ psd_status_t ps_control_node_invite(ps_control_t *self, ps_control_request_t *re
     const char *name = NULL;
     const char *key = NULL;
     uint64_t ttl_s = 0;
+    uint64_t now_ms = 0;
     psd_status_t rc = ps_doc_get_text(request->doc, "name", PS_NAME_MAX, &name, err);
 
     if (rc == PSD_OK) {
@@ -74,7 +91,17 @@ psd_status_t ps_control_node_invite(ps_control_t *self, ps_control_request_t *re
     if (rc != PSD_OK) {
         return rc;
     }
-    ps_invites_add(&self->invites, key, name, ps_now_ms() + ttl_s * MS_IN_S);
+    now_ms = ps_now_ms();
+    if (!ps_invites_add(&self->invites, key, name, now_ms, now_ms + ttl_s * MS_IN_S)) {
+        return psd_error_set(err, PSD_LIMIT,
+                             "%d tokens that nobody has used count yet, the most that may; wait "
+                             "until one is used or expires",
+                             PS_INVITES_MAX);
+    }
+    rc = note_invite(self, request, name, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
     ps_log(PS_LOG_INFO, "node_invited", "node=%s seconds=%" PRIu64 " by=\"%s\"", name, ttl_s,
            ps_control_print_who(self, &request->caller, who));
     return ps_doc_set_text(request->reply, "name", name) &&

@@ -627,7 +627,7 @@ static bool may_answer(const ps_member_t *self, const ps_asker_t *asker, const p
     const char *op = "";
     const ps_need_t *need = NULL;
 
-    if (self->rights == NULL || request == NULL) {
+    if (self->rights == NULL) {
         return true;
     }
     need = ps_doc_get_text(request, "op", OP_BYTES_MAX, &op, NULL) == PSD_OK
@@ -668,6 +668,9 @@ void ps_member_receive_port(ps_member_t *self, ps_replica_t *replica)
                 PSD_OK &&
             ps_doc_get_u64(doc, "id", 0, UINT64_MAX, &id, NULL) != PSD_OK) {
             id = 0;
+        }
+        if (self->rights != NULL && doc == NULL) {
+            continue; /* not even that it is no message */
         }
         if (!may_answer(self, &asker, doc) || !answer(self, replica, conn, id, doc)) {
             refuse(self, replica, conn, id);

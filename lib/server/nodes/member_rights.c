@@ -109,19 +109,30 @@ static psd_status_t read_principal(const ps_doc_t *doc, ps_principal_t *ret, psd
     return rc == PSD_OK ? ps_principal_check(ret, err) : rc;
 }
 
-static psd_status_t read_all(const ps_doc_t *array, ps_principal_t *principals, psd_error_t *err)
+/* One that this build cannot read, with a role of a newer one, say, may nothing here; the others
+ * count. */
+static void read_all(const ps_doc_t *array, ps_principal_t *principals, psd_error_t *err)
 {
-    psd_status_t rc = PSD_OK;
-
-    for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(array); i++) {
+    for (size_t i = 0; i < ps_doc_count(array); i++) {
         const ps_doc_t *item = NULL;
+        psd_status_t rc = PSD_OK;
 
+        principals[i].uid = PS_NO_UID;
         rc = ps_doc_at_object(array, i, &item, err);
         if (rc == PSD_OK) {
             rc = read_principal(item, &principals[i], err);
         }
+        if (rc != PSD_OK) {
+            char quoted[512];
+
+            ps_log(PS_LOG_WARN, "principal_not_read",
+                   "name=%s reason=%s hint=\"it is denied at this node\"", principals[i].name,
+                   ps_log_quote(psd_error_text(err), quoted, sizeof quoted));
+            psd_error_clear(err);
+            principals[i].denied = true;
+            principals[i].n_rules = 0;
+        }
     }
-    return rc;
 }
 
 static psd_status_t take(ps_member_t *self, ps_bytes_t text, psd_error_t *err)
@@ -152,8 +163,8 @@ static psd_status_t take(ps_member_t *self, ps_bytes_t text, psd_error_t *err)
     if (principals == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for principals");
     }
-    rc = read_all(array, principals, err);
-    if (rc == PSD_OK && !ps_rights_set(self->rights, principals, ps_doc_count(array), epoch)) {
+    read_all(array, principals, err);
+    if (!ps_rights_set(self->rights, principals, ps_doc_count(array), epoch)) {
         rc = psd_error_set(err, PSD_NOMEM, "no memory for principals");
     }
     self->rights_heard = rc == PSD_OK;
@@ -170,6 +181,9 @@ void ps_member_take_rights(ps_member_t *self, ps_bytes_t text)
 
         ps_log(PS_LOG_WARN, "rights_not_heard", "registry=%s status=%s reason=%s", self->registry,
                psd_status_name(rc), ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
+    }
+    if (rc == PSD_DENIED && ps_rights_set(self->rights, NULL, 0, 0)) {
+        self->rights_heard = false; /* this node was denied: it lets nobody in */
     }
     self->rights_denied = is_denied;
     psd_error_clear(self->err);

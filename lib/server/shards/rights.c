@@ -11,7 +11,8 @@ struct ps_rights {
     pthread_mutex_t lock;
     ps_principal_t *principals; /* owned */
     size_t n;
-    atomic_uint_fast64_t epoch; /* changes under the lock */
+    atomic_uint_fast64_t epoch;      /* changes under the lock, as does … */
+    atomic_uint_fast64_t generation; /* … the number of sets */
 };
 
 psd_status_t ps_rights_new(ps_rights_t **ret_rights, psd_error_t *err)
@@ -54,6 +55,7 @@ bool ps_rights_set(ps_rights_t *self, const ps_principal_t *principals, size_t n
     self->principals = copy;
     self->n = n;
     atomic_store(&self->epoch, epoch);
+    atomic_fetch_add(&self->generation, 1);
     (void)pthread_mutex_unlock(&self->lock);
     ps_free(old);
     return true;
@@ -62,6 +64,11 @@ bool ps_rights_set(ps_rights_t *self, const ps_principal_t *principals, size_t n
 uint64_t ps_rights_epoch(const ps_rights_t *self)
 {
     return atomic_load_explicit(&self->epoch, memory_order_acquire);
+}
+
+uint64_t ps_rights_generation(const ps_rights_t *self)
+{
+    return atomic_load_explicit(&self->generation, memory_order_acquire);
 }
 
 static bool is_one(const ps_principal_t *principal, const ps_asker_t *asker)

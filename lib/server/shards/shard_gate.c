@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rights of connections, as they were at the auth epoch that is noted with them. */
+/* Rights of connections, as they were set with the generation that is noted with them. */
 #include "server/shards/shard_gate.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 
 typedef struct gate_conn {
     ps_asker_t asker;
-    uint64_t epoch; /* of what follows; 0: nothing is known */
+    uint64_t generation; /* of what follows (rights.h); 0: nothing is known */
     bool is_known;
     ps_principal_t principal;
     uint32_t table; /* of the last message; 0: none … */
@@ -83,15 +83,15 @@ void ps_shard_gate_greet(ps_shard_gate_t *self, uint64_t conn, const ps_asker_t 
 /* What the principals say now. false: this node has not heard of them. */
 static bool renew(ps_shard_gate_t *self, gate_conn_t *row)
 {
-    uint64_t epoch = ps_rights_epoch(self->rights);
+    uint64_t generation = ps_rights_generation(self->rights);
 
-    if (row->epoch != epoch) {
-        row->epoch = epoch;
+    if (row->generation != generation) {
+        row->generation = generation;
         row->is_known = ps_rights_find(self->rights, &row->asker, &row->principal);
         row->table = 0;
         row->verbs = 0;
     }
-    return epoch != 0;
+    return ps_rights_epoch(self->rights) != 0;
 }
 
 /* The table that the message is for; 0: for none. */

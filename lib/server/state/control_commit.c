@@ -27,11 +27,10 @@ psd_status_t ps_control_commit(ps_control_t *self, const ps_command_t *command,
     if (rc == PSD_OK) {
         ps_overseer_set_index(self->overseer, ps_registry_db_applied(self->is.db).index);
     }
-    if (rc == PSD_OK && command->kind == PS_COMMAND_PRINCIPAL) {
-        ps_control_tell_rights(self); /* before anybody hears that it is so */
-    }
     if (rc == PSD_OK && !ps_replica_is_flushed(self->is.replica)) {
         ps_fleet_hold(self->fleet);
+    } else if (rc == PSD_OK) {
+        ps_control_tell_rights(self); /* else once it is flushed */
     }
     return rc;
 }
@@ -118,6 +117,7 @@ bool ps_control_flush(ps_control_t *self)
         if (waits) {
             ps_histogram_add(self->counts->commit, ps_meter_now_ns() - since_ns);
         }
+        ps_control_tell_rights(self); /* they are so for good; and before anybody hears of it */
         ps_fleet_release(self->fleet);
         return true;
     }

@@ -518,10 +518,22 @@ PSD_MUST_CHECK psd_status_t ps_control_begin_rights(ps_control_t *self, psd_erro
  * the name is too long, or the key is another one's; those of ps_control_commit. */
 PSD_MUST_CHECK psd_status_t ps_control_know_node(ps_control_t *self, const char *node,
                                                  const char *key, psd_error_t *err);
-/* The node is removed: its key may nothing any more. One that has none is fine. Errors: those of
- * ps_control_commit. */
-PSD_MUST_CHECK psd_status_t ps_control_deny_node(ps_control_t *self, const char *node,
-                                                 psd_error_t *err);
+/* A node of that name can have a principal. Errors: PSD_INVALID the name is too long, or its
+ * principal is no node. */
+PSD_MUST_CHECK psd_status_t ps_control_check_node_name(const ps_control_t *self, const char *node,
+                                                       psd_error_t *err);
+/* The node has no part of the registry: whose key is denied is heard no more, and a member that
+ * is not heard could be the one that is needed to let it in again. Errors: PSD_DENIED it has. */
+PSD_MUST_CHECK psd_status_t ps_control_check_guest(const ps_control_t *self, const char *node,
+                                                   psd_error_t *err);
+/* The same for the node whose principal that is, if it is one that may speak. */
+PSD_MUST_CHECK psd_status_t ps_control_check_no_member(const ps_control_t *self,
+                                                       const char *principal, psd_error_t *err);
+/* The request removed the node: its key may nothing any more. One that has none is fine. Errors:
+ * those of ps_control_commit. */
+PSD_MUST_CHECK psd_status_t ps_control_deny_node(ps_control_t *self,
+                                                 const ps_control_request_t *request,
+                                                 const char *node, psd_error_t *err);
 /* The caller speaks for a node: as one of the principals of role node. true also where rights
  * are not checked. */
 PSD_MUST_CHECK bool ps_control_is_node(const ps_control_t *self, const ps_asker_t *caller);

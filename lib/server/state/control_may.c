@@ -248,6 +248,20 @@ static size_t count_keepers(const ps_registry_t *registry)
     return n;
 }
 
+/* Some principal is a node, denied or not. At level plain nobody can make one: without, this is
+ * the first start at encrypt, whatever nodes there are. */
+static bool has_nodes(const ps_registry_t *registry)
+{
+    bool found = false;
+
+    for (size_t i = 0; !found && i < ps_registry_n_principals(registry); i++) {
+        const ps_principal_t *principal = ps_registry_principal_at(registry, i);
+
+        found = principal->n_rules > 0 && principal->rules[0].role == PS_ROLE_NODE;
+    }
+    return found;
+}
+
 /* Neither the key file of this node's data directory nor its owner is a principal, allowed or
  * denied: principals were made at level plain, by whom nobody knows. */
 static bool is_owner_unknown(const ps_control_t *self)
@@ -286,14 +300,26 @@ static psd_status_t add_own_node(ps_control_t *self, psd_error_t *err)
         return PSD_OK;
     }
     rc = ps_control_know_node(self, self->is.node, self->is.node_key, err);
-    if (rc == PSD_INVALID && ps_registry_n_nodes(self->is.registry) <= 1) {
+    if (rc == PSD_INVALID) { /* it leads all the same */
         ps_log(PS_LOG_WARN, "node_not_known",
-               "node=%s reason=\"%s\" hint=\"no other node can join\"", self->is.node,
+               "node=%s reason=\"%s\" hint=\"other nodes do not hear it\"", self->is.node,
                psd_error_text(err));
         psd_error_clear(err);
         return PSD_OK;
     }
     return rc;
+}
+
+static void set_rights(ps_control_t *self)
+{
+    const ps_registry_t *registry = self->is.registry;
+
+    if (!ps_rights_set(
+            self->is.rights,
+            ps_registry_n_principals(registry) == 0 ? NULL : ps_registry_principal_at(registry, 0),
+            ps_registry_n_principals(registry), ps_registry_auth_epoch(registry) + 1)) {
+        ps_log(PS_LOG_ERROR, "rights_not_told", "reason=no_memory hint=\"retrying\"");
+    }
 }
 
 psd_status_t ps_control_begin_rights(ps_control_t *self, psd_error_t *err)
@@ -304,8 +330,7 @@ psd_status_t ps_control_begin_rights(ps_control_t *self, psd_error_t *err)
     if (self->is.rights == NULL) {
         return PSD_OK;
     }
-    if (count_keepers(registry) == 0 ||
-        (ps_registry_n_nodes(registry) <= 1 && is_owner_unknown(self))) {
+    if (count_keepers(registry) == 0 || (!has_nodes(registry) && is_owner_unknown(self))) {
         rc = add_owner(self, err);
     }
     if (rc == PSD_OK && count_keepers(registry) == 0) {
@@ -330,22 +355,14 @@ psd_status_t ps_control_begin_rights(ps_control_t *self, psd_error_t *err)
     ps_log(PS_LOG_INFO, "rights_checked",
            "principals=%zu admins=%zu hint=\"pscli auth list shows them\"",
            ps_registry_n_principals(registry), count_keepers(registry));
-    ps_control_tell_rights(self);
+    set_rights(self); /* those of before may have the same epoch, and be others */
     return PSD_OK;
 }
 
 void ps_control_tell_rights(ps_control_t *self)
 {
-    const ps_registry_t *registry = self->is.registry;
-    uint64_t epoch = ps_registry_auth_epoch(registry) + 1;
-
-    if (self->is.rights == NULL || ps_rights_epoch(self->is.rights) == epoch) {
-        return;
-    }
-    if (!ps_rights_set(
-            self->is.rights,
-            ps_registry_n_principals(registry) == 0 ? NULL : ps_registry_principal_at(registry, 0),
-            ps_registry_n_principals(registry), epoch)) {
-        ps_log(PS_LOG_ERROR, "rights_not_told", "reason=no_memory hint=\"retrying\"");
+    if (self->is.rights != NULL &&
+        ps_rights_epoch(self->is.rights) != ps_registry_auth_epoch(self->is.registry) + 1) {
+        set_rights(self);
     }
 }

@@ -5,16 +5,25 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/quorum/replica.h"
+
 #define PREFIX "node."
 
-static psd_status_t commit(ps_control_t *self, const ps_principal_t *next, psd_error_t *err)
+/* request: who asked for it; NULL: nobody did. */
+static psd_status_t commit(ps_control_t *self, const ps_control_request_t *request,
+                           const ps_principal_t *next, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     psd_status_t rc =
         ps_registry_plan_principal(self->is.registry, next, ps_unix_ms(), &command, err);
 
-    return rc == PSD_OK && command.kind != 0 ? ps_control_commit(self, &command, PS_LOG_INFO, err)
-                                             : rc;
+    if (rc != PSD_OK || command.kind == 0) {
+        return rc;
+    }
+    if (request != NULL) {
+        ps_control_sign(self, request, &command);
+    }
+    return ps_control_commit(self, &command, PS_LOG_INFO, err);
 }
 
 /* false: it is too long. */
@@ -30,31 +39,67 @@ static bool is_of_node(const ps_principal_t *principal)
     return principal->n_rules == 1 && principal->rules[0].role == PS_ROLE_NODE;
 }
 
-psd_status_t ps_control_know_node(ps_control_t *self, const char *node, const char *key,
-                                  psd_error_t *err)
+psd_status_t ps_control_check_node_name(const ps_control_t *self, const char *node,
+                                        psd_error_t *err)
 {
-    ps_principal_t next = {.uid = PS_NO_UID, .n_rules = 1};
+    char name[PS_NAME_MAX + 1];
     const ps_principal_t *known = NULL;
-    psd_status_t rc = PSD_OK;
 
-    if (!name_of(node, next.name)) {
+    if (!name_of(node, name)) {
         return psd_error_set(err, PSD_INVALID,
                              "node \"%s\" has a name of %zu bytes; allowed where nodes have keys: "
                              "1..%zu",
                              node, strlen(node), PS_NAME_MAX - strlen(PREFIX));
     }
-    known = ps_registry_principal(self->is.registry, next.name);
-    if (known != NULL && !is_of_node(known)) {
-        return psd_error_set(err, PSD_INVALID, "principal %s is no node; choose another node.name",
-                             next.name);
+    known = ps_registry_principal(self->is.registry, name);
+    return known == NULL || is_of_node(known)
+               ? PSD_OK
+               : psd_error_set(err, PSD_INVALID,
+                               "principal %s is no node; choose another node.name", name);
+}
+
+psd_status_t ps_control_check_guest(const ps_control_t *self, const char *node, psd_error_t *err)
+{
+    if (ps_replica_role(self->is.replica, node)[0] != '\0') {
+        return psd_error_set(err, PSD_DENIED,
+                             "node %s has a part of the registry: pscli cluster registry remove %s "
+                             "first",
+                             node, node);
     }
+    return strcmp(node, self->is.node) != 0
+               ? PSD_OK
+               : psd_error_set(err, PSD_DENIED, "node %s has the registry, which stays", node);
+}
+
+psd_status_t ps_control_check_no_member(const ps_control_t *self, const char *principal,
+                                        psd_error_t *err)
+{
+    const ps_principal_t *known = ps_registry_principal(self->is.registry, principal);
+
+    return known == NULL || known->denied || !is_of_node(known) ||
+                   strncmp(principal, PREFIX, strlen(PREFIX)) != 0
+               ? PSD_OK
+               : ps_control_check_guest(self, principal + strlen(PREFIX), err);
+}
+
+psd_status_t ps_control_know_node(ps_control_t *self, const char *node, const char *key,
+                                  psd_error_t *err)
+{
+    ps_principal_t next = {.uid = PS_NO_UID, .n_rules = 1};
+    psd_status_t rc = ps_control_check_node_name(self, node, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    (void)name_of(node, next.name);
     (void)snprintf(next.key, sizeof next.key, "%s", key);
     next.rules[0] = (ps_rule_t){.role = PS_ROLE_NODE, .tables = "*", .jobs = "*"};
-    rc = commit(self, &next, err);
+    rc = commit(self, NULL, &next, err);
     return rc == PSD_OK ? PSD_OK : psd_error_wrap(err, rc, "principal %s", next.name);
 }
 
-psd_status_t ps_control_deny_node(ps_control_t *self, const char *node, psd_error_t *err)
+psd_status_t ps_control_deny_node(ps_control_t *self, const ps_control_request_t *request,
+                                  const char *node, psd_error_t *err)
 {
     char name[PS_NAME_MAX + 1];
     const ps_principal_t *known =
@@ -68,7 +113,7 @@ psd_status_t ps_control_deny_node(ps_control_t *self, const char *node, psd_erro
     }
     next = *known;
     next.denied = true;
-    rc = commit(self, &next, err);
+    rc = commit(self, request, &next, err);
     return rc == PSD_OK ? PSD_OK : psd_error_wrap(err, rc, "principal %s", name);
 }
 

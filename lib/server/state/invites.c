@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ring; there are few. */
+/* A ring, of which those that count stay; there are few. */
 #include "server/state/invites.h"
 
 #include <stdio.h>
@@ -31,16 +31,35 @@ void ps_invites_drop(ps_invites_t *self, const char *node)
     }
 }
 
-void ps_invites_add(ps_invites_t *self, const char *key, const char *node, uint64_t until_ms)
+/* From the oldest on. NULL: all count. */
+static ps_invite_t *next_room(ps_invites_t *self, uint64_t now_ms)
+{
+    for (uint64_t i = 0; i < PS_INVITES_MAX; i++) {
+        ps_invite_t *item = &self->items[(self->n + i) % PS_INVITES_MAX];
+
+        if (item->key[0] == '\0' || item->taken[0] != '\0' || item->until_ms <= now_ms) {
+            self->n += i + 1;
+            return item;
+        }
+    }
+    return NULL;
+}
+
+bool ps_invites_add(ps_invites_t *self, const char *key, const char *node, uint64_t now_ms,
+                    uint64_t until_ms)
 {
     ps_invite_t *item = NULL;
 
     if (ps_invites_find(self, key) != NULL) {
-        return;
+        return true;
     }
     ps_invites_drop(self, node);
-    item = &self->items[self->n++ % PS_INVITES_MAX];
+    item = next_room(self, now_ms);
+    if (item == NULL) {
+        return false;
+    }
     *item = (ps_invite_t){.until_ms = until_ms};
     (void)snprintf(item->key, sizeof item->key, "%s", key);
     (void)snprintf(item->node, sizeof item->node, "%s", node);
+    return true;
 }

@@ -5,7 +5,7 @@
  * What     A token has a secret key that only who joins has. Here is the public half, for
  *          which node it counts, and until when. It is used up by the first node that joins
  *          with it: from then on that node's own key counts.
- * Shape    a ring: the newest PS_INVITES_MAX. They live as long as this node leads the
+ * Shape    a ring of PS_INVITES_MAX, of which those that are used or expired make room. They live as long as this node leads the
  *          registry, and are void after it.
  * Units    ms, as ps_now_ms
  * Threads  confined to one
@@ -26,12 +26,13 @@ typedef struct ps_invite {
 
 typedef struct ps_invites {
     ps_invite_t items[PS_INVITES_MAX];
-    uint64_t n; /* ever added */
+    uint64_t n; /* where room is looked for next, modulo PS_INVITES_MAX */
 } ps_invites_t;
 
 /* Another one; where a token of that key is known, nothing changes. The token that was made for
- * the node before, if it is not used, counts no longer. */
-void ps_invites_add(ps_invites_t *self, const char *key, const char *node, uint64_t until_ms);
+ * the node before, if it is not used, counts no longer. false: all that there is room for count. */
+PSD_MUST_CHECK bool ps_invites_add(ps_invites_t *self, const char *key, const char *node,
+                                   uint64_t now_ms, uint64_t until_ms);
 /* The token of that key, used and expired ones, too. NULL: unknown. Borrowed until the next
  * change. */
 const ps_invite_t *ps_invites_find(const ps_invites_t *self, const char *key);

@@ -429,6 +429,13 @@ Test(config, level_encrypt_opens_tcp_and_takes_a_token)
     cr_assert_eq(ps_config_check(&config, err), PSD_OK, "%s", psd_error_text(err));
     cr_assert_eq(set_flag(PS_KEY_cluster_join, "tcp://127.0.0.1:1#00ff"), PSD_OK);
     cr_assert_eq(set_flag(PS_KEY_cluster_join, "tcp://127.0.0.1#00ff"), PSD_CONFIG);
+    cr_assert_eq(set_flag(PS_KEY_cluster_join, "tcp://127.0.0.1:1#00,tcp://127.0.0.1:2#ff"),
+                 PSD_OK);
+    cr_assert_eq(set_flag(PS_KEY_cluster_join, "tcp://127.0.0.1:1,tcp://127.0.0.1:2#00#ff"),
+                 PSD_CONFIG);
+    psd_error_clear(err);
+    cr_assert_eq(set_flag(PS_KEY_cluster_join, "tcp://127.0.0.1:1#00#5ec7e7"), PSD_CONFIG);
+    cr_assert_null(strstr(psd_error_text(err), "5ec7e7"), "%s", psd_error_text(err));
     cr_assert_eq(set_flag(PS_KEY_listen_endpoints, "tcp://127.0.0.1:1#00ff"), PSD_CONFIG);
     psd_error_clear(err);
     ASSERT_SET(PS_KEY_security_token_file, "/b.token", "/b.token");

@@ -343,6 +343,28 @@ Test(shard_gate, a_denial_counts_from_the_next_message_on)
     cr_assert_eq(ask(PS_KIND_PUSH, OTHER), PSD_DENIED);
 }
 
+/* Two lists of one epoch: the command of the first was rolled back, and another took its number. */
+Test(shard_gate, a_list_of_the_same_epoch_counts)
+{
+    caller_t caller = {'j', PS_ROLE_JOB, "w*", false};
+    ps_principal_t who = principal_of(&caller);
+
+    tell(&who, 1);
+    tell(&who, 1);
+    greet('j');
+    cr_assert_eq(ask(PS_KIND_PUSH, TABLE), PSD_OK);
+    who.denied = true;
+    cr_assert(ps_rights_set(rights, &who, 1, epoch));
+    cr_assert_eq(ask(PS_KIND_PUSH, TABLE), PSD_DENIED);
+    who.denied = false;
+    cr_assert(ps_rights_set(rights, &who, 1, epoch - 1), "a lower one, too");
+    cr_assert_eq(ask(PS_KIND_PUSH, TABLE), PSD_OK);
+    cr_assert(ps_rights_set(rights, NULL, 0, 0));
+    cr_assert_eq(ask(PS_KIND_PUSH, TABLE), PSD_BUSY, "the node knows nobody any more");
+    tell(&who, 1);
+    cr_assert_eq(ask(PS_KIND_PUSH, TABLE), PSD_OK);
+}
+
 /* By the key, and then by that alone: a uid that came with it would not count. */
 Test(shard_gate, a_key_is_known)
 {
