@@ -336,19 +336,24 @@ void ps_control_go_on(ps_control_t *self)
  * may wait for their turn. */
 static bool may_be_sign_of_life(ps_bytes_t text)
 {
-    static const char *const OPS[] = {"\"op\":\"heartbeat\"", "\"op\":\"node_join\""};
+    static const char *const OPS[] = {"\"op\":\"heartbeat\"", "\"op\":\"node_join\"",
+                                      "\"op\":\"node_rights\""};
+    bool found = false;
 
-    return text.size > 0 && (memmem(text.data, text.size, OPS[0], strlen(OPS[0])) != NULL ||
-                             memmem(text.data, text.size, OPS[1], strlen(OPS[1])) != NULL);
+    for (size_t i = 0; text.size > 0 && !found && i < sizeof OPS / sizeof *OPS; i++) {
+        found = memmem(text.data, text.size, OPS[i], strlen(OPS[i])) != NULL;
+    }
+    return found;
 }
 
-/* Neither needs a flush of the disk. */
+/* None needs a flush of the disk; and a denial is to reach the nodes whatever waits. */
 static bool is_sign_of_life(const ps_control_request_t *request)
 {
     const char *op = NULL;
 
     return ps_doc_get_text(request->doc, "op", OP_BYTES_MAX, &op, NULL) == PSD_OK &&
-           (strcmp(op, "heartbeat") == 0 || strcmp(op, "node_join") == 0);
+           (strcmp(op, "heartbeat") == 0 || strcmp(op, "node_join") == 0 ||
+            strcmp(op, "node_rights") == 0);
 }
 
 /* Nobody whom the registry lets do anything. */
