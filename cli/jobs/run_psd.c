@@ -134,8 +134,10 @@ static psd_status_t start_private(ps_cli_t *cli, const ps_launch_t *launch, ps_p
 {
     const uint32_t n = launch->embeds ? 1 : launch->n_servers;
     char address[PS_ADDRESS_SIZE] = "127.0.0.1";
-    const ps_private_args_t args = {
-        .program = ps_args_text(&cli->args, "psd"), .host = address, .timeout_ms = cli->timeout_ms};
+    const ps_private_args_t args = {.program = ps_args_text(&cli->args, "psd"),
+                                    .host = address,
+                                    .timeout_ms = cli->timeout_ms,
+                                    .has_registry = launch->embeds};
     psd_status_t rc = find_address(cli, launch, address, err);
 
     if (rc == PSD_OK) {

@@ -19,6 +19,7 @@
 #define LOOK_MS 10  /* poll interval for the child */
 #define STOP_S 10.0 /* for an orderly end, after which it is killed */
 #define EXIT_NO_PROGRAM 127
+#define VOTERS "PSD_REGISTRY_VOTERS="
 
 static void sleep_a_little(void)
 {
@@ -58,17 +59,20 @@ typedef struct plan {
 } plan_t;
 
 /* Variables with the place of another psd, and those of the unit that started this program. */
-static bool is_of_others(const char *variable)
+static bool is_of_others(const char *variable, bool has_registry)
 {
+    if (has_registry && strncmp(variable, VOTERS, strlen(VOTERS)) == 0) {
+        return true;
+    }
     return strncmp(variable, "PSD_RUNTIME_DIR=", 16) == 0 ||
            strncmp(variable, "RUNTIME_DIRECTORY=", 18) == 0;
 }
 
 /* The environment without them; NULL: no memory. Private nodes run on one host and stop
  * together: the first one has the registry, unless the user sets it otherwise. */
-static char **make_environment(void)
+static char **make_environment(bool has_registry)
 {
-    static char voters[] = "PSD_REGISTRY_VOTERS=1";
+    static char voters[] = VOTERS "1";
     char **kept = NULL;
     size_t n = 0;
 
@@ -78,11 +82,11 @@ static char **make_environment(void)
     kept = ps_alloc(n + 2, sizeof *kept);
     n = 0;
     for (size_t i = 0; kept != NULL && environ[i] != NULL; i++) {
-        if (!is_of_others(environ[i])) {
+        if (!is_of_others(environ[i], has_registry)) {
             kept[n++] = environ[i];
         }
     }
-    if (kept != NULL && getenv("PSD_REGISTRY_VOTERS") == NULL) {
+    if (kept != NULL && (has_registry || getenv("PSD_REGISTRY_VOTERS") == NULL)) {
         kept[n] = voters;
     }
     return kept;
@@ -208,7 +212,7 @@ static psd_status_t launch(ps_private_psd_t *ret_psd, const ps_private_args_t *a
     if (args->n_shards > 0) {
         (void)snprintf(plan.shards, sizeof plan.shards, "%u", args->n_shards);
     }
-    plan.environment = make_environment();
+    plan.environment = make_environment(args->has_registry);
     if (plan.environment == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory to start %s", program);
     }

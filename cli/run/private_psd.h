@@ -24,6 +24,7 @@ typedef struct ps_private_args {
     const char *join;    /* the node whose cluster it joins; NULL: a cluster of its own */
     uint32_t n_shards;   /* 0: psd's default */
     uint32_t timeout_ms; /* until it is ready */
+    bool has_registry;   /* for good, whatever $PSD_REGISTRY_VOTERS says */
 } ps_private_args_t;
 
 /* Starts it and waits until it is ready. Errors: PSD_IO it cannot be started, with the last

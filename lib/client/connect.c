@@ -37,7 +37,11 @@ static psd_status_t connect_beside(const char *join, const psd_options_t *option
     if (rc != PSD_OK) {
         return psd_error_wrap(err, rc, "connect to " PS_PRIVATE_ENDPOINT "%.300s", join);
     }
-    return ps_client_connect(endpoint, options, ret_client, err);
+    rc = ps_client_connect(endpoint, options, ret_client, err);
+    if (rc == PSD_OK) {
+        (*ret_client)->has_gathered = true;
+    }
+    return rc;
 }
 
 psd_status_t psd_connect(const char *endpoint, const psd_options_t *options,

@@ -53,6 +53,7 @@ PSD_EXPORT void psd_embed_options_destroy(psd_embed_options_t **self_p);
  *   listen.endpoints  tcp://127.0.0.1:0
  *   log.level         warn
  *
+ * node.name "" is the default, the host's name, whatever the environment says.
  * Errors: PSD_CONFIG naming the key, the value and what is allowed; PSD_NOMEM.
  */
 PSD_EXPORT psd_status_t psd_embed_options_set(psd_embed_options_t *self, const char *key,

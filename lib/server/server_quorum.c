@@ -225,11 +225,18 @@ psd_status_t ps_server_look(ps_server_t *self, bool *ret_joins, psd_error_t *err
     return rc;
 }
 
+/* A node that leaves the registry to another one, and its members to pscli, is none of them: so
+ * is one inside a worker, which goes when the worker does. */
+static bool declines(const ps_server_t *self)
+{
+    return self->config->registry.voters == 1 && !self->config->registry.automatic;
+}
+
 void ps_server_take_invite(ps_server_t *self)
 {
     ps_node_message_t invite;
 
-    if (!ps_member_take_invite(self->member, &invite) || self->failed != PSD_OK) {
+    if (!ps_member_take_invite(self->member, &invite) || self->failed != PSD_OK || declines(self)) {
         return;
     }
     if (ps_server_accept(self, &invite, self->err) != PSD_OK) { /* it is invited again */

@@ -42,6 +42,19 @@ if command -v mpirun >/dev/null; then
     killed --launcher mpi --oversubscribe -n 3 -- "$RANK_SUMS" 1
 fi
 
+# A rank that exits without psd_leave: it waits for the others, which do not wait for it. What
+# the environment says for a psd is not for the nodes: ranks share no directory and no name, and
+# the registry stays where it is.
+mkdir "$work/one"
+export PSD_DATA_DIR=$work/one PSD_RUNTIME_DIR=$work/one PSD_NODE_NAME=one PSD_REGISTRY_VOTERS=3
+PSD_WORKERS_LOST_AFTER_MS=8000 expect 0 run "${embed[@]}" -n 3 -- "$RANK_SUMS" 1 40 -20
+unset PSD_DATA_DIR PSD_RUNTIME_DIR PSD_NODE_NAME PSD_REGISTRY_VOTERS
+[ "$(grep -c '^\[[0-2]\] all rows are 100$' "$work/out")" -eq 2 ] || {
+    fail "a rank that did not leave: not all pushes"
+    show
+}
+[ -z "$(ls -A "$work/one")" ] || fail "nodes took the directory of the environment"
+
 # One line each.
 expect 2 run --servers embed:4 -n 3 -- true
 err_has 'servers is "embed:4"; allowed: embed, embed:M with M of 1\.\.3 \(--workers\)'

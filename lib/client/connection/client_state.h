@@ -141,6 +141,7 @@ struct psd_client {
     psd_options_t options;
     unsigned n_forks;      /* before it was made */
     bool is_private;       /* it holds the server of this process (private_server.h) */
+    bool has_gathered;     /* the servers of its job were there when its process's node began */
     char *endpoint;        /* owned; as given: of one control port, or several */
     ps_context_t *context; /* owned */
     ps_key_pair_t keys;    /* of PSD_KEY_FILE … */

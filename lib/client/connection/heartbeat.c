@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/queue.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -47,7 +48,50 @@ struct ps_beat {
     uint64_t session;
     uint64_t heartbeat_ms; /* the thread's, once it runs */
     ps_desk_t *desk;       /* one holder; NULL: no relay */
+    LIST_ENTRY(ps_beat) in_all;
+    bool is_listed;
 };
+
+/* Those that run, for the end of the process. */
+static pthread_mutex_t all_mutex = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(beats, ps_beat) all = LIST_HEAD_INITIALIZER(all);
+
+/* The list stays whole in a child. */
+static void lock_all(void)
+{
+    (void)pthread_mutex_lock(&all_mutex);
+}
+
+static void unlock_all(void)
+{
+    (void)pthread_mutex_unlock(&all_mutex);
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(lock_all, unlock_all, unlock_all);
+}
+
+static void list(ps_beat_t *self)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, watch_forks);
+    lock_all();
+    LIST_INSERT_HEAD(&all, self, in_all);
+    self->is_listed = true;
+    unlock_all();
+}
+
+static void unlist(ps_beat_t *self)
+{
+    lock_all();
+    if (self->is_listed) {
+        LIST_REMOVE(self, in_all);
+        self->is_listed = false;
+    }
+    unlock_all();
+}
 
 static uint64_t worker_clock(const ps_beat_t *self)
 {
@@ -337,6 +381,7 @@ psd_status_t ps_beat_start(const ps_beat_args_t *args, ps_beat_t **ret_beat, psd
     if (failure != 0) {
         return psd_error_set(err, PSD_IO, "start a thread: error %d", failure);
     }
+    list(self);
     *ret_beat = self;
     self = NULL;
     return PSD_OK;
@@ -353,6 +398,20 @@ void ps_beat_stop(ps_beat_t *self)
     ps_context_stop(self->context);
 }
 
+void ps_beat_stop_all(void)
+{
+    ps_beat_t *beat = NULL;
+
+    lock_all();
+    LIST_FOREACH(beat, &all, in_all)
+    {
+        if (!ps_fork_is_since(beat->n_forks)) {
+            ps_beat_stop(beat);
+        }
+    }
+    unlock_all();
+}
+
 void ps_beat_release(ps_beat_t **self_p)
 {
     ps_beat_t *self = *self_p;
@@ -364,6 +423,7 @@ void ps_beat_release(ps_beat_t **self_p)
     if (atomic_fetch_sub(&self->n_holders, 1) > 1) {
         return;
     }
+    unlist(self);
     if (ps_fork_is_since(self->n_forks)) { /* the thread is the parent's */
         ps_fork_keep(self->socket);
         ps_context_destroy(&self->context);

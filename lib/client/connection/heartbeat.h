@@ -46,6 +46,9 @@ void ps_beat_release(ps_beat_t **self_p);
 /* Stops the heartbeats, because a member of the worker cannot go on. From any
  * thread, any number of times. */
 void ps_beat_stop(ps_beat_t *self);
+/* Stops those of all workers of this process, which is about to exit: nobody waits
+ * for workers that have not left. */
+void ps_beat_stop_all(void);
 
 /* A member has finished `clock` clocks; member < PS_MEMBERS_MAX. The heartbeat
  * reports the worker's clock: the least of its members' clocks. */

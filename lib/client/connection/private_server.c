@@ -19,6 +19,7 @@ typedef struct library {
     psd_status_t (*start)(const psd_embed_options_t *options, psd_embed_t **ret_server,
                           psd_error_t *err);
     const char *(*endpoint)(const psd_embed_t *server);
+    psd_status_t (*drain)(psd_embed_t *server, uint32_t timeout_ms, psd_error_t *err);
     void (*stop)(psd_embed_t **server_p);
     psd_embed_options_t *(*new_options)(void);
     void (*destroy_options)(psd_embed_options_t **options_p);
@@ -75,6 +76,7 @@ static psd_status_t open_library(psd_error_t *err)
             dlerror());
     }
     if (!find(handle, "psd_embed_endpoint", &library.endpoint) ||
+        !find(handle, "psd_embed_drain", &library.drain) ||
         !find(handle, "psd_embed_stop", &library.stop) ||
         !find(handle, "psd_embed_options_new", &library.new_options) ||
         !find(handle, "psd_embed_options_destroy", &library.destroy_options) ||
@@ -84,6 +86,27 @@ static psd_status_t open_library(psd_error_t *err)
         return psd_error_set(err, PSD_IO, LIBRARY " is of another version: %s", dlerror());
     }
     return PSD_OK;
+}
+
+/* What would be wrong for a node of a job, or the same for all its processes on a host,
+ * whatever the environment says. The registry is another node's. */
+static psd_status_t set_all(psd_embed_options_t *options, const char *join, psd_error_t *err)
+{
+    static const char *const FIXED[][2] = {{"data_dir", ""},
+                                           {"runtime_dir", ""},
+                                           {"node.name", ""},
+                                           {"registry.voters", "1"},
+                                           {"registry.automatic", "false"}};
+    psd_status_t rc = library.set(options, "cluster.join", join, err);
+
+    for (size_t i = 0; rc == PSD_OK && i < sizeof FIXED / sizeof FIXED[0]; i++) {
+        rc = library.set(options, FIXED[i][0], FIXED[i][1], err);
+    }
+    /* Where workers serve there is mostly one on each core. */
+    if (rc == PSD_OK && getenv("PSD_SHARDS") == NULL) {
+        rc = library.set(options, "shards", "1", err);
+    }
+    return rc;
 }
 
 psd_status_t ps_private_server_start(const char *join, psd_embed_t **ret_server,
@@ -102,11 +125,7 @@ psd_status_t ps_private_server_start(const char *join, psd_embed_t **ret_server,
     if (options == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a server");
     }
-    rc = library.set(options, "cluster.join", join, err);
-    /* Where workers serve there is mostly one on each core. */
-    if (rc == PSD_OK && getenv("PSD_SHARDS") == NULL) {
-        rc = library.set(options, "shards", "1", err);
-    }
+    rc = set_all(options, join, err);
     if (rc == PSD_OK) {
         rc = library.start(options, ret_server, err);
     }
@@ -115,6 +134,11 @@ psd_status_t ps_private_server_start(const char *join, psd_embed_t **ret_server,
         *ret_endpoint = library.endpoint(*ret_server);
     }
     return rc;
+}
+
+psd_status_t ps_private_server_drain(psd_embed_t *self, uint32_t timeout_ms, psd_error_t *err)
+{
+    return library.drain(self, timeout_ms, err);
 }
 
 void ps_private_server_stop(psd_embed_t **server_p)

@@ -11,6 +11,7 @@
 #define PS_CLIENT_PRIVATE_SERVER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "psd/status.h"
 
@@ -26,9 +27,14 @@ PSD_MUST_CHECK psd_status_t ps_private_server_hold(const char **ret_endpoint, ps
 void ps_private_server_release(void);
 
 /* Starts another one, which joins the cluster of `join` (cluster.join), with one shard unless
- * PSD_SHARDS says more. ret_endpoint: borrowed until its stop. Errors as above. */
+ * PSD_SHARDS says more; its directory and its name are its own, and it takes no part in the
+ * registry, whatever the environment says. ret_endpoint: borrowed until its stop. Errors as above.
+ */
 PSD_MUST_CHECK psd_status_t ps_private_server_start(const char *join, struct psd_embed **ret_server,
                                                     const char **ret_endpoint, psd_error_t *err);
+/* psd_embed_drain of such a one. */
+PSD_MUST_CHECK psd_status_t ps_private_server_drain(struct psd_embed *self, uint32_t timeout_ms,
+                                                    psd_error_t *err);
 /* Ends one that ps_private_server_start has started. */
 void ps_private_server_stop(struct psd_embed **server_p);
 #endif

@@ -199,6 +199,17 @@ psd_status_t ps_gather_rank(psd_client_t *client, const char *job, uint32_t n_wo
     return PSD_OK;
 }
 
+static void add_rank(ps_gathered_t *ret, uint32_t rank)
+{
+    size_t used = strlen(ret->names);
+
+    if (used + 12 < sizeof ret->names) {
+        (void)snprintf(ret->names + used, sizeof ret->names - used, "%s%" PRIu32,
+                       used == 0 ? "" : ", ", rank);
+    }
+    ret->are_there = true;
+}
+
 psd_status_t ps_gather_others(psd_client_t *client, const char *job, uint64_t id,
                               uint32_t n_workers, ps_gathered_t *ret, psd_error_t *err)
 {
@@ -219,7 +230,9 @@ psd_status_t ps_gather_others(psd_client_t *client, const char *job, uint64_t id
         rc = mark(reply, had, has, err);
     }
     for (uint32_t i = 0; rc == PSD_OK && i < PS_WORKERS_MAX; i++) {
-        ret->are_there = ret->are_there || has[i] != 0;
+        if (has[i] != 0) {
+            add_rank(ret, i);
+        }
         ret->may_come = ret->may_come || (i < n_workers && had[i] == 0);
     }
     return rc;

@@ -26,6 +26,7 @@ PSD_MUST_CHECK psd_status_t ps_gather_rank(psd_client_t *client, const char *job
 /* The workers of a job that this client has left. */
 typedef struct ps_gathered {
     bool are_there; /* some have not left, and are not lost */
+    char names[80]; /* their ranks: "1, 4", as far as there is room */
     bool may_come;  /* some below n_workers have never been there */
 } ps_gathered_t;
 

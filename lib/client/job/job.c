@@ -331,7 +331,7 @@ psd_status_t psd_join(psd_client_t *client, const char *job, int64_t worker, uin
         return rc;
     }
     rc = ps_overlay_open(client, &wish, &relay, err);
-    if (rc == PSD_OK) {
+    if (rc == PSD_OK && !client->has_gathered) {
         rc = ps_gather_servers(client, err);
     }
     if (rc == PSD_OK) {

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "client/connection/private_server.h"
 #include "client/job/gather.h"
 #include "client/job/job.h"
@@ -17,6 +18,9 @@
 #include "transport/threads/fork.h"
 
 #define LOOK_NS 50000000L /* between two looks at the others */
+#define TOLD_MS 5000      /* of waiting, before a word about it */
+#define SILENT_MS 5000    /* without an answer: more than a worker's silence may last */
+#define DRAIN_MS 5000
 #define SUFFIX ".nodes"
 
 /* One for the process, whose clients know nothing of each other. */
@@ -39,16 +43,35 @@ static void in_child(void)
 
 /* ---- the end ---- */
 
-/* Until all have left or are lost. One that was never there may be late, or never
- * connect. Without an answer of the registry nobody finds this node's partitions. */
-static void wait_for_others(psd_client_t *client, const char *job, uint64_t id, uint32_t n)
+/* Until all have left or are lost. One that was never there may be late, or never connect. The
+ * registry declares one lost that is silent, so that the wait ends; a registry that does not
+ * answer may be on its way to another node. True: some are there, as far as is known. */
+static bool wait_for_others(psd_client_t *client, const char *job, uint64_t id, uint32_t n)
 {
     const struct timespec gap = {.tv_nsec = LOOK_NS};
+    const uint64_t begin_ms = ps_now_ms();
     const uint64_t late_ms = mine.since_ms + client->options.timeout_ms;
+    uint64_t answered_ms = begin_ms;
     ps_gathered_t others = {.are_there = true};
+    bool is_told = false;
 
-    while (ps_gather_others(client, job, id, n, &others, NULL) == PSD_OK &&
-           (others.are_there || (others.may_come && ps_now_ms() < late_ms))) {
+    while (true) {
+        ps_gathered_t seen = {.are_there = false};
+
+        if (ps_gather_others(client, job, id, n, &seen, NULL) == PSD_OK) {
+            others = seen;
+            answered_ms = ps_now_ms();
+        } else if (ps_now_ms() >= answered_ms + SILENT_MS) {
+            return others.are_there;
+        }
+        if (!others.are_there && (!others.may_come || ps_now_ms() >= late_ms)) {
+            return false;
+        }
+        if (!is_told && others.are_there && ps_now_ms() >= begin_ms + TOLD_MS) {
+            is_told = true;
+            ps_log(PS_LOG_WARN, "node_waits", "job=%s workers=\"%s\" hint=\"they use its rows\"",
+                   job, others.names);
+        }
         (void)nanosleep(&gap, NULL);
     }
 }
@@ -60,6 +83,8 @@ static void leave(int status, void *unused)
     uint64_t id = 0;
     uint32_t n = 0;
     bool is_here = false;
+    bool is_used = false;
+    psd_status_t rc = PSD_OK;
 
     (void)unused;
     (void)pthread_mutex_lock(&mine.mutex);
@@ -72,10 +97,18 @@ static void leave(int status, void *unused)
     (void)snprintf(job, sizeof job, "%s", mine.client->worker.job);
     id = mine.client->worker.stamp.job;
     n = mine.client->membership->n_workers;
-    if (psd_leave(mine.client, mine.client->options.timeout_ms, NULL) == PSD_OK && status == 0) {
-        wait_for_others(mine.client, job, id, n);
+    rc = psd_leave(mine.client, mine.client->options.timeout_ms, NULL);
+    if (status == 0) {
+        /* A worker that did not leave its job does nothing any more: the others, for which this
+         * process waits, must not wait for it. */
+        ps_beat_stop_all();
+        is_used = rc != PSD_OK || wait_for_others(mine.client, job, id, n);
     }
     psd_close(&mine.client);
+    if (mine.server != NULL && is_used) {
+        rc = ps_private_server_drain(mine.server, DRAIN_MS, NULL);
+        (void)rc; /* it ends all the same */
+    }
     if (mine.server != NULL) {
         ps_private_server_stop(&mine.server);
     }

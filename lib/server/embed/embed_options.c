@@ -68,7 +68,13 @@ static const ps_key_t *find_key(const char *path)
     return NULL;
 }
 
-/* The one text that is no value: a temporary directory. */
+/* A text that is no value: the name of the host, or what is free of "HOST-2" … */
+static bool is_any_name(ps_key_id_t id, const char *text)
+{
+    return id == PS_KEY_node_name && text[0] == '\0';
+}
+
+/* The other one: a temporary directory. */
 static bool is_temporary(ps_key_id_t id, const char *text)
 {
     return id == PS_KEY_data_dir && text[0] == '\0';
@@ -92,7 +98,7 @@ psd_status_t psd_embed_options_set(psd_embed_options_t *self, const char *key, c
                              "%s is for the program psd: a server in a program has no HTTP port",
                              key);
     }
-    if (!is_temporary(found->id, value)) {
+    if (!is_temporary(found->id, value) && !is_any_name(found->id, value)) {
         rc = ps_config_init(&config, err);
         if (rc == PSD_OK) {
             rc = ps_config_set(&config, found->id, value, &OPTION, err);
@@ -133,6 +139,17 @@ static psd_status_t take_defaults(ps_config_t *config, psd_error_t *err)
     return rc;
 }
 
+/* The default, and not the environment's. */
+static psd_status_t take_any_name(ps_config_t *config, psd_error_t *err)
+{
+    const ps_origin_t origin = {.source = PS_SOURCE_DEFAULT};
+    PSD_AUTO(ps_config_done) ps_config_t fresh = {0};
+    psd_status_t rc = ps_config_init(&fresh, err);
+
+    return rc == PSD_OK ? ps_config_set(config, PS_KEY_node_name, fresh.node.name, &origin, err)
+                        : rc;
+}
+
 static psd_status_t take_options(const psd_embed_options_t *self, ps_config_t *config,
                                  psd_error_t *err)
 {
@@ -141,7 +158,9 @@ static psd_status_t take_options(const psd_embed_options_t *self, ps_config_t *c
     for (int id = 0; self != NULL && rc == PSD_OK && id < PS_KEY_COUNT; id++) {
         const char *text = self->texts[id];
 
-        if (text != NULL && !is_temporary((ps_key_id_t)id, text)) {
+        if (text != NULL && is_any_name((ps_key_id_t)id, text)) {
+            rc = take_any_name(config, err);
+        } else if (text != NULL && !is_temporary((ps_key_id_t)id, text)) {
             rc = ps_config_set(config, (ps_key_id_t)id, text, &OPTION, err);
         }
     }
