@@ -28,8 +28,7 @@ ps_socket_args_t ps_server_socket_args(const ps_server_t *self)
         .is_guarded = true,
         .keys = self->rights == NULL ? NULL : &self->keys,
         .peers = (ps_door_peers_t)config->lane.peers,
-        .lane = {.most = (uint32_t)config->lane.max,
-                 .arena_bytes = config->lane.arena_bytes},
+        .lane = {.most = (uint32_t)config->lane.max, .arena_bytes = config->lane.arena_bytes},
     };
 }
 

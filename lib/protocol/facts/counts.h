@@ -50,9 +50,9 @@ typedef enum ps_held_for {
     PS_HELD_NOT = 10        /* it need not wait */
 } ps_held_for_t;
 /* Of all but NOT. */
-#define PS_HELD_NAMES                                                                    \
-    "clock", "order", "copies", "disk", "level", "restore", "checkpoint", "worker", \
-        "other_table", "memory"
+#define PS_HELD_NAMES                                                                              \
+    "clock", "order", "copies", "disk", "level", "restore", "checkpoint", "worker", "other_table", \
+        "memory"
 
 /* ROLE */
 typedef enum ps_counted_role {

@@ -24,7 +24,7 @@ typedef struct ps_waiting_answer {
     ps_kind_t kind;    /* of the request */
     uint64_t rows;
     uint64_t bytes;
-    uint32_t job;      /* of the request; 0: not from a worker */
+    uint32_t job; /* of the request; 0: not from a worker */
     uint32_t worker;
     uint64_t clock;
     ps_effect_t answer; /* SEND; holds its payload */

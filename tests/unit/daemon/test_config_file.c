@@ -121,7 +121,8 @@ Test(config_file, an_unknown_key_gets_a_suggestion)
 
 Test(config_file, an_unknown_key_without_a_neighbour_gets_the_list)
 {
-    ASSERT_BAD("log:\n  colours: 5\n", "f.yaml:2: unknown key \"colours\" in log; allowed: level, slow_ms");
+    ASSERT_BAD("log:\n  colours: 5\n",
+               "f.yaml:2: unknown key \"colours\" in log; allowed: level, slow_ms");
     ASSERT_BAD(
         "replication: 5\n",
         "f.yaml:1: unknown key \"replication\"; allowed: data_dir, "
@@ -132,7 +133,8 @@ Test(config_file, an_unknown_key_without_a_neighbour_gets_the_list)
 
 Test(config_file, a_key_of_another_section_is_unknown)
 {
-    ASSERT_BAD("log:\n  shards: 5\n", "f.yaml:2: unknown key \"shards\" in log; allowed: level, slow_ms");
+    ASSERT_BAD("log:\n  shards: 5\n",
+               "f.yaml:2: unknown key \"shards\" in log; allowed: level, slow_ms");
 }
 
 Test(config_file, a_key_twice_is_refused)
