@@ -134,7 +134,8 @@ void ps_server_tell_rights(ps_server_t *self)
     size_t n = registry == NULL ? 0 : ps_registry_n_principals(registry);
     uint64_t epoch = n == 0 ? 0 : ps_registry_auth_epoch(registry) + 1;
 
-    if (n == 0 || (epoch <= ps_rights_epoch(self->rights) && !self->rights_are_old)) {
+    if (n == 0 || (self->member != NULL && ps_member_is_shut_out(self->member)) ||
+        (epoch <= ps_rights_epoch(self->rights) && !self->rights_are_old)) {
         return;
     }
     self->rights_are_old =

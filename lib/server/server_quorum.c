@@ -225,18 +225,25 @@ psd_status_t ps_server_look(ps_server_t *self, bool *ret_joins, psd_error_t *err
     return rc;
 }
 
-/* A node that leaves the registry to another one, and its members to pscli, is none of them: so
- * is one inside a worker, which goes when the worker does. */
+/* A node that has joined another one to leave the registry there becomes no member: so does one
+ * inside a worker, which goes when the worker does (private_server.c). */
 static bool declines(const ps_server_t *self)
 {
-    return self->config->registry.voters == 1 && !self->config->registry.automatic;
+    return self->replica == NULL && self->config->cluster.join.n_items > 0 &&
+           self->config->registry.voters == 1 && !self->config->registry.automatic;
 }
 
 void ps_server_take_invite(ps_server_t *self)
 {
     ps_node_message_t invite;
 
-    if (!ps_member_take_invite(self->member, &invite) || self->failed != PSD_OK || declines(self)) {
+    if (!ps_member_take_invite(self->member, &invite) || self->failed != PSD_OK) {
+        return;
+    }
+    if (declines(self)) {
+        ps_log(PS_LOG_WARN, "registry_not_joined",
+               "leader=%s reason=\"registry.voters is 1 and registry.automatic false here\"",
+               invite.node.name);
         return;
     }
     if (ps_server_accept(self, &invite, self->err) != PSD_OK) { /* it is invited again */

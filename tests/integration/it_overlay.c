@@ -114,6 +114,24 @@ static bool look(psd_client_t *client, psd_table_t *table, psd_ticket_t *ticket,
     return true;
 }
 
+/* A push to one row ends the clock of a push to all of them, which has not gone yet. */
+static bool end_by_another(psd_client_t *client, psd_table_t *table, psd_error_t *err)
+{
+    const uint64_t row = 0;
+    const int64_t nothing = 0;
+    psd_call_t *call = psd_call_new();
+    psd_select_t *select = psd_select_new();
+    psd_ticket_t ticket = 0;
+
+    psd_call_set_ends_clock(call, true);
+    psd_select_rows(select, &row, 1);
+    CHECK_OK(psd_push_start(table, select, &nothing, 1, call, &ticket, err), err);
+    CHECK_OK(psd_wait(client, ticket, WAIT_MS, err), err);
+    psd_select_destroy(&select);
+    psd_call_destroy(&call);
+    return true;
+}
+
 static bool push(const run_t *run, psd_client_t *client, psd_table_t *table, const uint64_t *rows,
                  const void *deltas, size_t n, int clock, bool dies, psd_error_t *err)
 {
@@ -130,6 +148,10 @@ static bool push(const run_t *run, psd_client_t *client, psd_table_t *table, con
     CHECK_OK(psd_push_start(table, select, deltas, n, call, &ticket, err), err);
     if (run->is_loop) {
         CHECK(look(client, table, &ticket, clock, err));
+    }
+    if (run->is_loop && clock % 7 == 1) {
+        CHECK(end_by_another(client, table, err));
+    } else if (run->is_loop) {
         CHECK_OK(psd_clock(client, err), err);
     }
     if (dies) {

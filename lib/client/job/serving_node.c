@@ -102,7 +102,7 @@ static void leave(int status, void *unused)
         /* A worker that did not leave its job does nothing any more: the others, for which this
          * process waits, must not wait for it. */
         ps_beat_stop_all();
-        is_used = rc != PSD_OK || wait_for_others(mine.client, job, id, n);
+        is_used = wait_for_others(mine.client, job, id, n) || rc != PSD_OK;
     }
     psd_close(&mine.client);
     if (mine.server != NULL && is_used) {

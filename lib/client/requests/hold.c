@@ -89,6 +89,20 @@ static bool take_places(psd_client_t *client, ps_ticket_t *ticket)
     return false;
 }
 
+/* The first that is held, and what else is of its ticket. One that psd_fail or a broken client
+ * has cut off has no ticket any more. */
+static void put_first(psd_client_t *client)
+{
+    ps_slice_request_t *request = TAILQ_FIRST(&client->held);
+
+    if (request->ticket != NULL) {
+        put_ticket(client, request->ticket);
+    } else {
+        put(client, request);
+        ps_queue_run(client, request->queue);
+    }
+}
+
 /* What is held and comes before it goes. */
 static void make_way(psd_client_t *client, const ps_slice_request_t *request)
 {
@@ -102,8 +116,10 @@ static void make_way(psd_client_t *client, const ps_slice_request_t *request)
         return; /* it sees nothing of a clock that is open */
     }
     queue->pushed_round = client->round + 1;
-    if (queue->held != NULL) {
+    if (queue->held != NULL && queue->held->ticket != NULL) {
         put_ticket(client, queue->held->ticket);
+    } else if (queue->held != NULL) {
+        ps_hold_end(client);
     }
 }
 
@@ -151,7 +167,7 @@ void ps_hold_mark(psd_client_t *client)
 void ps_hold_end(psd_client_t *client)
 {
     while (!TAILQ_EMPTY(&client->held)) {
-        put_ticket(client, TAILQ_FIRST(&client->held)->ticket);
+        put_first(client);
     }
 }
 

@@ -176,6 +176,7 @@ psd_status_t ps_call_start_cuts(const ps_call_t *call, ps_cuts_t *cuts, ps_ticke
                           call->aggregates == NULL ? NULL : &call->aggregates[i], ticket, err);
     }
     if (rc == PSD_OK && ends_clock(call)) {
+        ps_hold_end(client); /* else psd_clock would be the mark of what is held */
         rc = ps_marks_make(client, ticket, &marks, err);
     }
     if (rc != PSD_OK) {

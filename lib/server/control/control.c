@@ -29,17 +29,16 @@
 #define UNSERVED_MAX 4096                     /* requests that wait for their turn */
 #define UNSERVED_BYTES_MAX ((size_t)16 << 20) /* of all of them */
 #define OP_BYTES_MAX 64                       /* of an operation's name */
-#define OPS_MAX 64
 #define STRANGER_BYTES_MAX ((size_t)64 << 10) /* of a request that is read to say no to it */
 
 static psd_status_t find_op(const ps_control_t *self, const char *name,
                             const ps_control_row_t **ret_op, psd_error_t *err)
 {
-    const char *names[OPS_MAX + 1];
+    const char *names[PS_TRUST_OPS_COUNT + 1];
     const char *near = NULL;
     char shown[OP_BYTES_MAX * 2];
 
-    assert(self->is.n_ops <= OPS_MAX);
+    assert(self->is.n_ops <= PS_TRUST_OPS_COUNT);
     for (size_t i = 0; i < self->is.n_ops; i++) {
         if (strcmp(self->is.ops[i].name, name) == 0) {
             *ret_op = &self->is.ops[i];
@@ -380,6 +379,10 @@ static void refuse_stranger(ps_control_t *self, ps_control_request_t *request, p
                            ps_control_print_who(self, &request->caller, who));
     } else {
         rc = ps_doc_parse(text, &request->doc, self->err);
+    }
+    /* One who leads no more may not know whom the leader has let in. */
+    if (rc == PSD_OK && !ps_replica_may_answer(self->is.replica)) {
+        rc = psd_error_set(self->err, PSD_NOT_LEADER, "this node does not lead the registry");
     }
     settle(self, request, rc == PSD_OK ? judge(self, request, self->err) : rc);
 }

@@ -144,6 +144,8 @@ PSD_MUST_CHECK psd_status_t ps_member_failure(const ps_member_t *self, psd_error
 /* The registry has answered this incarnation's announcement: the node is
  * part of the cluster. */
 bool ps_member_is_announced(const ps_member_t *self);
+/* The registry has denied this node's key, and has not let it in since. */
+bool ps_member_is_shut_out(const ps_member_t *self);
 /* The registry asks this node to be a member of it. true: once for each time. */
 PSD_MUST_CHECK bool ps_member_take_invite(ps_member_t *self, ps_node_message_t *ret_invite);
 /* Takes in what the registry sends. */

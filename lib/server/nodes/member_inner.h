@@ -38,6 +38,7 @@ struct ps_member {
     uint64_t rights_ms;           /* when it is to ask for news of them */
     bool rights_heard;            /* from the registry where the link goes */
     bool rights_denied;           /* it refused to say them */
+    bool is_shut_out;             /* … as this node was denied, and has not been let in since */
     ps_sign_link_t signs[PS_SEATS_MAX]; /* links owned */
     size_t n_signs;
     uint64_t sign_ms; /* when the next is due */

@@ -12,6 +12,7 @@
 
 #define PRINCIPALS_MAX 4096 /* more than a registry has */
 #define WORD_MAX 31
+#define DENIED_AGAIN_MS 10000 /* a node that was denied asks no more often */
 
 /* {"v":1,"id":…,"op":"node_rights","epoch":…}: the answer has them when that is another one. */
 static bool print_question(ps_member_t *self, ps_buffer_t *text)
@@ -182,9 +183,18 @@ void ps_member_take_rights(ps_member_t *self, ps_bytes_t text)
         ps_log(PS_LOG_WARN, "rights_not_heard", "registry=%s status=%s reason=%s", self->registry,
                psd_status_name(rc), ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
     }
-    if (rc == PSD_DENIED && ps_rights_set(self->rights, NULL, 0, 0)) {
-        self->rights_heard = false; /* this node was denied: it lets nobody in */
+    self->is_shut_out = rc == PSD_DENIED || (self->is_shut_out && rc != PSD_OK);
+    if (rc == PSD_DENIED) {
+        self->rights_ms = ps_now_ms() + DENIED_AGAIN_MS;
+        if (ps_rights_epoch(self->rights) != 0 && ps_rights_set(self->rights, NULL, 0, 0)) {
+            self->rights_heard = false; /* this node was denied: it lets nobody in */
+        }
     }
     self->rights_denied = is_denied;
     psd_error_clear(self->err);
+}
+
+bool ps_member_is_shut_out(const ps_member_t *self)
+{
+    return self->is_shut_out;
 }

@@ -36,7 +36,12 @@ static bool name_of(const char *node, char ret[PS_NAME_MAX + 1])
 
 static bool is_of_node(const ps_principal_t *principal)
 {
-    return principal->n_rules == 1 && principal->rules[0].role == PS_ROLE_NODE;
+    for (uint32_t i = 0; i < principal->n_rules; i++) {
+        if (principal->rules[i].role == PS_ROLE_NODE) {
+            return true;
+        }
+    }
+    return false;
 }
 
 psd_status_t ps_control_check_node_name(const ps_control_t *self, const char *node,

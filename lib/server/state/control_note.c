@@ -39,6 +39,7 @@ static const struct {
     {PS_TRUST_OP_checkpoint_create, {"tables", "job", "since"}},
     {PS_TRUST_OP_checkpoint_restore, {"table", "as", "job", "partitions", "replicas", "ack"}},
     {PS_TRUST_OP_node_drain, {"stay"}},
+    {PS_TRUST_OP_node_invite, {"key", "ttl_s"}},
     {PS_TRUST_OP_node_remove, {"force", "last"}},
 };
 
