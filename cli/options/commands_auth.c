@@ -73,7 +73,7 @@ static const ps_example_t AUDIT_EXAMPLES[] = {
     {"pscli auth audit", "who changed what, and who was refused"},
     {"pscli auth audit --since 1h -o json", "the last hour, with all members"},
     {"pscli auth audit --verify", "was any line changed, removed or inserted?"},
-    {"pscli auth audit --verify /var/lib/psd", "the files, while psd may be stopped"},
+    {"sudo pscli auth audit --verify /var/lib/psd", "the files, while psd may be stopped"},
     {NULL, NULL}};
 static const ps_opt_t AUDIT_OPTIONS[] = {
     {.name = "verify",
@@ -102,9 +102,10 @@ const ps_cmd_t ps_cmds_auth[] = {
      .min_args = 1,
      .max_args = 1,
      .summary = "make a key pair for a person, a job or a service",
-     .details = "Asks no psd. The file has the secret key: it is made with mode 0600, and one that "
-                "exists is not overwritten. pscli prints the public key, and the line by which an "
-                "admin lets it in. A psd with security.level: encrypt asks for it (PSD_KEY_FILE).",
+     .details = "Works without a running psd. The file has the secret key: it is made with mode "
+                "0600, and one that exists is not overwritten. pscli prints the public key, and "
+                "the line by which an admin lets it in. A psd with security.level: encrypt asks "
+                "for it (PSD_KEY_FILE).",
      .examples = KEYGEN_EXAMPLES,
      .options = KEYGEN_OPTIONS,
      .run = ps_cmd_auth_keygen},
@@ -159,10 +160,11 @@ const ps_cmd_t ps_cmds_auth[] = {
      .verb = "whoami",
      .arguments = "",
      .summary = "show as whom psd knows you",
-     .details = "psd knows a user of its host over ipc by the uid, which the kernel proves, if it "
-                "leads the registry. Over tcp it knows the address alone; another psd sends pscli "
-                "to the leader by tcp. The principal is the one that has the uid. The history of "
-                "the cluster names the same: pscli cluster events.",
+     .details = "If it leads the registry, psd knows a user of its host over ipc by the uid, which "
+                "the kernel proves. Over tcp it knows the key at security.level: encrypt, and the "
+                "address alone at level plain. Another psd sends pscli to the leader by tcp. The "
+                "principal is the one that has the uid or the key. The history of the cluster "
+                "names the same: pscli cluster events.",
      .examples = WHOAMI_EXAMPLES,
      .run = ps_cmd_auth_whoami},
     {.noun = "auth",
@@ -172,11 +174,12 @@ const ps_cmd_t ps_cmds_auth[] = {
      .summary = "show who changed what, and who was refused",
      .details =
          "Asks the psd that leads the registry, which has the lines of its own node. FILE is an "
-         "audit.jsonl, or a data directory: then its audit is read without a psd. --verify finds "
-         "lines that were changed, removed, inserted or moved. Removed lines at the end are found "
-         "by asking a psd that has run since. Files alone do not show them, nor oldest files that "
-         "were removed whole, nor digests that were all made again: compare the last digest with "
-         "one that was noted.",
+         "audit.jsonl, or a data directory: then its audit is read without a psd; only psd's user "
+         "and root may. --verify finds lines that were changed, removed, inserted or moved. Files "
+         "alone do not show three things. Whoever can write the data directory can change a line "
+         "and compute all later digests again. The oldest files may be gone: psd deletes them too. "
+         "Lines may be missing at the end. Ask the running psd, or compare with a digest that you "
+         "noted earlier.",
      .examples = AUDIT_EXAMPLES,
      .options = AUDIT_OPTIONS,
      .run = ps_cmd_auth_audit},

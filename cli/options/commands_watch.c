@@ -128,12 +128,14 @@ const ps_cmd_t ps_cmds_watch[] = {
      .summary = "the slowest requests, and where their time went",
      .details =
          "Pushes, pulls, marks and bundles of which one part took log.slow_ms (200 ms) or longer, "
-         "the slowest first. GATE and QUEUE: the request was held, at first for slower workers, or "
-         "for what HELD_FOR names. WORK: the shard received, applied and answered it, with what "
-         "it let through. COPIES and FLUSH: its answer waited for copies or for the disk. Parts "
-         "of a request that was sent again add up. Each shard keeps 128 requests: a new one "
-         "takes the place of one that is older than a minute, else of the fastest, where time "
-         "at the gate counts last. They are in memory alone.",
+         "the slowest first. GATE: the request was held, at first for slower workers. QUEUE: it "
+         "was held, at first for something else. WORK: the shard received, applied and answered "
+         "it, with what it let through. COPIES: its answer waited for copies. FLUSH: its answer "
+         "waited for the disk. HELD_FOR, which -o wide shows with more columns, says what held it "
+         "at first: clock (then its time is in GATE), order, copies, disk, level, restore, "
+         "checkpoint, worker, other_table or memory. Parts of a request that was sent again add "
+         "up. Each shard keeps 128 requests, in memory. When full, a new one replaces one older "
+         "than a minute, or else the fastest, where time at the gate counts last.",
      .examples = SLOW_EXAMPLES,
      .options = SLOW_OPTIONS,
      .flags = PS_CMD_WATCH,
@@ -160,11 +162,10 @@ const ps_cmd_t ps_cmds_watch[] = {
     {.noun = "page",
      .arguments = "",
      .summary = "the link that opens psd's page",
-     .details =
-         "The link has the token of psd's HTTP port, from the file http.token in its data "
-         "directory: whoever has it may look at everything, and change nothing. The token "
-         "stands after \"#\": browsers keep that part to themselves. Paste it: every user of "
-         "the host sees the arguments of a command, such as xdg-open.",
+     .details = "The link has the token of psd's HTTP port, from the file http.token in its data "
+                "directory: whoever has it may look at everything, and change nothing. The token "
+                "is after \"#\": browsers keep that part to themselves. Paste it: every user of "
+                "the host sees the arguments of a command, such as xdg-open.",
      .examples = PAGE_EXAMPLES,
      .options = PAGE_OPTIONS,
      .run = ps_cmd_page},
