@@ -76,8 +76,8 @@ psd_status_t ps_server_open_keys(ps_server_t *self, psd_error_t *err)
     }
     if (rc == PSD_OK && self->config->security.allow_plaintext) {
         ps_log(PS_LOG_WARN, "plaintext_allowed",
-               "hint=\"security.allow_plaintext counts for http.listen alone beside encrypt: token "
-               "and answers are not encrypted there\"");
+               "hint=\"beside encrypt security.allow_plaintext counts for http.listen, and lets "
+               "relays of the overlay listen beyond loopback: what they carry is not encrypted\"");
     }
     return rc;
 }
@@ -99,8 +99,9 @@ static psd_status_t check_members(const ps_server_t *self, psd_error_t *err)
                : psd_error_set(err, PSD_CONFIG,
                                "security.level is encrypt, and the other members of the registry "
                                "do not know the key of this one: at level plain let one node alone "
-                               "have the registry (pscli cluster registry remove), then set "
-                               "encrypt there, and invite the others (pscli node invite)");
+                               "have the registry (pscli cluster registry remove, then registry "
+                               "single), then set encrypt there, and invite the others (pscli "
+                               "node invite)");
 }
 
 psd_status_t ps_server_settle_keys(ps_server_t *self, bool joins, psd_error_t *err)
