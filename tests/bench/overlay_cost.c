@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A clock of a BSP job behind a slow link, in turns without and with the
+ * A clock of a BSP job over a slow link, in turns without and with the
  * overlay: each worker pushes to the whole table, ends its clock and pulls the
  * whole table.
  *

@@ -18,7 +18,7 @@
 /* A table was learned: the relay hears of one whose clocks are added up. */
 void ps_lend_learn(psd_client_t *client, uint32_t id, const ps_table_spec_t *spec,
                    const ps_route_t *routes, uint32_t n_routes);
-/* A push of so many bytes may be lent by that link of the session. */
+/* A push of that size in bytes may be lent by that link of the session. */
 bool ps_lend_fits(const psd_client_t *client, uint64_t link, uint64_t size);
 /* The first send of a request that may be lent. True: the relay has it. */
 PSD_MUST_CHECK bool ps_lend(psd_client_t *client, const ps_effect_t *effect,

@@ -16,7 +16,7 @@
 #define HEX_SIZE ((size_t)2 * PS_AUDIT_DIGEST_SIZE)
 #define TAIL_SIZE (sizeof TAIL - 1 + HEX_SIZE + sizeof END - 1)
 #define SEQ_DIGITS_MAX 19
-#define SEQ_MAX (UINT64_C(1) << 62) /* no file has so many */
+#define SEQ_MAX (UINT64_C(1) << 62) /* more than any file has */
 #define EVENT_WITHIN 96             /* bytes from the line's beginning */
 
 static void digest_of(const uint8_t before[PS_AUDIT_DIGEST_SIZE], const uint8_t *body, size_t size,

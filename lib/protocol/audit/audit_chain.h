@@ -57,7 +57,7 @@ typedef struct ps_audit_record {
     const char *object;
     const char *name;                          /* of the object */
     ps_audit_pair_t pairs[PS_AUDIT_PAIRS_MAX]; /* what else it asked for, "role", "job" … */
-    size_t n_pairs;                            /* … so many */
+    size_t n_pairs;                            /* … and their number */
     psd_status_t result;
     bool has_changed; /* something, also where the result is an error: it is always written */
     uint64_t session; /* 0: none */

@@ -153,7 +153,7 @@ void ps_relay_heard(ps_relay_t *self, uint64_t now_ms, uint32_t from, uint64_t n
 void ps_relay_lost(ps_relay_t *self, uint64_t now_ms, uint32_t worker);
 /* That worker is lost or has left: nothing is waited for of it. */
 void ps_relay_without(ps_relay_t *self, uint64_t now_ms, uint32_t worker);
-/* The nodes take bundles of so many bytes; 0: it is not known. */
+/* The nodes take bundles of at most that many bytes; 0: it is not known. */
 void ps_relay_set_most(ps_relay_t *self, uint64_t bytes);
 /* Takes nothing more, and passes on what it has. */
 void ps_relay_leave(ps_relay_t *self, uint64_t now_ms);

@@ -380,7 +380,7 @@ static void refuse_stranger(ps_control_t *self, ps_control_request_t *request, p
     } else {
         rc = ps_doc_parse(text, &request->doc, self->err);
     }
-    /* One who leads no more may not know whom the leader has let in. */
+    /* One who no longer leads may not know whom the leader has let in. */
     if (rc == PSD_OK && !ps_replica_may_answer(self->is.replica)) {
         rc = psd_error_set(self->err, PSD_NOT_LEADER, "this node does not lead the registry");
     }

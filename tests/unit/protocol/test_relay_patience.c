@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long a relay waits for who has its bundles: a bundle may travel for a while, behind others.
+/* How long a relay waits for who has its bundles: a bundle may travel for a while, after others.
  */
 #include "relay_kit.h"
 
