@@ -187,6 +187,22 @@ static bool train(const run_t *run, uint32_t worker, psd_client_t *client, psd_t
     return true;
 }
 
+/* A worker fails with a push that waits for psd_clock: the push ends, and nothing else does. */
+static bool fail_with_a_push(psd_client_t *client, psd_table_t *table, psd_error_t *err)
+{
+    const int64_t nothing[ROWS] = {0};
+    psd_select_t *select = psd_select_new();
+    psd_ticket_t ticket = 0;
+
+    psd_select_all_rows(select);
+    CHECK_OK(psd_push_start(table, select, nothing, ROWS, NULL, &ticket, err), err);
+    CHECK_OK(psd_fail(client, "it was asked to", WAIT_MS, err), err);
+    CHECK(psd_wait(client, ticket, WAIT_MS, err) != PSD_OK);
+    psd_error_clear(err);
+    psd_select_destroy(&select);
+    return true;
+}
+
 static bool work(const run_t *run, uint32_t worker, psd_error_t *err)
 {
     psd_client_t *client = NULL;
@@ -204,7 +220,14 @@ static bool work(const run_t *run, uint32_t worker, psd_error_t *err)
     }
     CHECK_OK(psd_barrier(client, WAIT_MS, err), err);
     CHECK(train(run, worker, client, table, err));
-    CHECK_OK(psd_leave(client, WAIT_MS, err), err);
+    if (run->is_loop && !run->kills) {
+        CHECK_OK(psd_barrier(client, WAIT_MS, err), err);
+    }
+    if (run->is_loop && !run->kills && worker == 0) {
+        CHECK(fail_with_a_push(client, table, err));
+    } else {
+        CHECK_OK(psd_leave(client, WAIT_MS, err), err);
+    }
     psd_table_close(&table);
     psd_spec_destroy(&spec);
     psd_close(&client);
