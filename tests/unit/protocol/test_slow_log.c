@@ -102,7 +102,8 @@ Test(slow_log, an_entry_is_printed_with_its_age_and_its_parts)
     slow.job = 9;
     slow.worker = 4;
     cr_assert(add(slow));
-    cr_assert(ps_slow_log_print(&slow_log, 1200, doc) && ps_doc_print(doc, &text));
+    cr_assert(ps_slow_log_print(&slow_log, 1200, doc) && ps_doc_print(doc, &text) &&
+              ps_buffer_append(&text, "", 1));
     cr_expect_str_eq(
         (const char *)text.data,
         "[{\"ago_ms\":200,\"kind\":\"PUSH\",\"table\":3,\"partition\":1,\"session\":7,\"request\":"
