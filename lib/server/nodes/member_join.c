@@ -376,7 +376,7 @@ static psd_status_t refuse_nameless(const char *url, psd_error_t *err)
                          url);
 }
 
-/* The addresses to ask: the one that it is told, or those that the user gave, then those of the
+/* The addresses to ask: the token's alone, or those that the user gave, then those of the
  * last life. */
 static psd_status_t begin(joining_t *self, const ps_config_t *config, const ps_member_self_t *who,
                           psd_error_t *err)
