@@ -300,9 +300,10 @@ _pscli() {
     "data detect")
         ;;
     "run")
-        flags+=" --workers --servers --launcher --hosts --hostfile --ssh --mpi --slurm --batch --oversubscribe --restart --env --address --pscli --image --job --max-delay --allow-lost --psd"
+        flags+=" --workers --servers --launcher --hosts --hostfile --ssh --mpi --slurm --batch --oversubscribe --restart --env --address --pscli --image --job --max-delay --overlay --allow-lost --psd"
         case $previous in
     --launcher) words="local ssh mpi slurm kubernetes yarn"; value=1 ;;
+    --overlay) words="off tree"; value=1 ;;
         esac
         ;;
     "context list")

@@ -60,6 +60,12 @@ static psd_status_t check_options(const ps_cli_t *cli, ps_launcher_t kind, psd_e
     if (ps_args_given(&cli->args, "hosts") && ps_args_given(&cli->args, "hostfile")) {
         return psd_error_set(err, PSD_USAGE, "--hosts and --hostfile: give one of them");
     }
+    if (ps_args_given(&cli->args, "overlay") && ps_args_i64(&cli->args, "max-delay") != 0 &&
+        strcmp(ps_args_text(&cli->args, "overlay"), "off") != 0) {
+        return psd_error_set(
+            err, PSD_USAGE, "--overlay %s with --max-delay %" PRId64 "; allowed with: 0",
+            ps_args_text(&cli->args, "overlay"), ps_args_i64(&cli->args, "max-delay"));
+    }
     if (is_text && !ps_args_on(&cli->args, "dry-run")) {
         return psd_error_set(err, PSD_USAGE,
                              "launcher %s is text only: with --dry-run pscli prints the manifest",
@@ -139,6 +145,7 @@ psd_status_t ps_run_launch_open(const ps_cli_t *cli, ps_launch_t *ret_launch, ps
 psd_status_t ps_run_launch_set(const ps_cli_t *cli, ps_launch_t *launch, const char *endpoint,
                                const char *job, psd_error_t *err)
 {
+    const char *overlay = ps_args_text(&cli->args, "overlay");
     char workers[16];
     char delay[32];
     char own[PS_ENDPOINT_MAX + 8];
@@ -158,7 +165,11 @@ psd_status_t ps_run_launch_set(const ps_cli_t *cli, ps_launch_t *launch, const c
     if (rc == PSD_OK) {
         rc = ps_launch_set(launch, "PSD_WORKERS", workers, err);
     }
-    return rc == PSD_OK ? ps_launch_set(launch, "PSD_MAX_DELAY", delay, err) : rc;
+    if (rc == PSD_OK) {
+        rc = ps_launch_set(launch, "PSD_MAX_DELAY", delay, err);
+    }
+    return rc == PSD_OK && overlay != NULL ? ps_launch_set(launch, "PSD_OVERLAY", overlay, err)
+                                           : rc;
 }
 
 /* ---- text ---- */

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_address - by which address other hosts reach this one
- *
- * What     Never a host name, and never what /etc/hosts says of the own name (127.0.1.1): the
- *          address that this host itself has on its route to the other one. Nothing is sent.
+ * ps_address - by which address the workers' hosts reach this one (ps_own_address)
  */
 #ifndef PS_CLI_ADDRESS_H
 #define PS_CLI_ADDRESS_H
 
 #include "cli/launch/hosts.h"
-
-#define PS_ADDRESS_SIZE 64
+#include "client/connection/own_address.h"
 
 /*
  * The address of this host on its way to all of the hosts.
@@ -27,6 +23,4 @@ PSD_MUST_CHECK psd_status_t ps_address_to(const ps_hosts_t *hosts,
  * above. */
 PSD_MUST_CHECK psd_status_t ps_address_to_host(const char *host, char ret_address[PS_ADDRESS_SIZE],
                                                psd_error_t *err);
-/* Whether only this host reaches that address. */
-bool ps_address_is_local(const char *address);
 #endif

@@ -25,6 +25,7 @@ static const ps_example_t RUN_EXAMPLES[] = {
     {"pscli run -n 4 --launcher mpi --dry-run -- ./train data.libsvm",
      "shows the command of mpirun, ready to paste"},
     {NULL, NULL}};
+static const char *const OVERLAYS[] = {"off", "tree", NULL};
 static const ps_opt_t RUN_OPTIONS[] = {
     {.name = "workers",
      .letter = 'n',
@@ -106,6 +107,12 @@ static const ps_opt_t RUN_OPTIONS[] = {
      .value = "D",
      .fallback = "0",
      .help = "maximum spread of the workers' clocks: 0 BSP, above 0 SSP, below 0 ASP"},
+    {.name = "overlay",
+     .kind = PS_OPT_CHOICE,
+     .value = "POLICY",
+     .words = OVERLAYS,
+     .help = "tree: workers add up each other's deltas on the way to the servers; with --max-delay "
+             "0. Default: what PSD_OVERLAY says, else off"},
     {.name = "allow-lost",
      .kind = PS_OPT_U64,
      .value = "N",

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a worker has a relay: what the environment asks for. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/env.h"
+#include "client/connection/own_address.h"
 #include "client/job/job.h"
 #include "transport/environment/environment.h"
 
 #define LEAVE_MS 500 /* to pass on what it has */
-#define LISTEN_HERE "tcp://127.0.0.1:*"
+#define LISTEN_SIZE (PS_ADDRESS_SIZE + sizeof "tcp://[]:*")
 
 static psd_status_t read(const char *name, const char *fallback, ps_environment_t *ret_said,
                          psd_error_t *err)
@@ -96,15 +98,16 @@ static psd_status_t is_wanted(const ps_wish_t *wish, bool *ret_wanted, psd_error
     return rc;
 }
 
-/* psd is on this host. */
-static bool is_here(const psd_client_t *client)
+/* Where the others reach this worker: at the address that its host has on the way to psd. */
+static psd_status_t find_listen(const psd_client_t *client, char ret_listen[LISTEN_SIZE],
+                                psd_error_t *err)
 {
-    const char *endpoint = client->endpoint;
+    char own[PS_ADDRESS_SIZE];
+    psd_status_t rc = ps_own_address_to(client->endpoint, own, err);
 
-    return strncmp(endpoint, "tcp://127.", strlen("tcp://127.")) == 0 ||
-           strncmp(endpoint, "tcp://[::1]", strlen("tcp://[::1]")) == 0 ||
-           strncmp(endpoint, "tcp://localhost:", strlen("tcp://localhost:")) == 0 ||
-           strncmp(endpoint, "tcp://", strlen("tcp://")) != 0;
+    (void)snprintf(ret_listen, LISTEN_SIZE,
+                   strchr(own, ':') == NULL ? "tcp://%s:*" : "tcp://[%s]:*", own);
+    return rc;
 }
 
 static const ps_relay_calls_t CALLS = {.connect = ps_client_connect, .close = psd_close};
@@ -113,6 +116,7 @@ psd_status_t ps_overlay_open(const psd_client_t *client, const ps_wish_t *wish,
                              ps_relay_thread_t **ret_relay, psd_error_t *err)
 {
     ps_environment_t listen;
+    char found[LISTEN_SIZE];
     bool wanted = false;
     psd_status_t rc = check_others(err);
 
@@ -122,12 +126,10 @@ psd_status_t ps_overlay_open(const psd_client_t *client, const ps_wish_t *wish,
     if (rc != PSD_OK || !wanted) {
         return rc;
     }
-    rc = read("PSD_OVERLAY_LISTEN", is_here(client) ? LISTEN_HERE : NULL, &listen, err);
+    rc = read("PSD_OVERLAY_LISTEN", NULL, &listen, err);
     if (rc == PSD_OK && listen.text == NULL) {
-        rc = psd_error_set(err, PSD_INVALID,
-                           "PSD_OVERLAY=tree, and psd is at %.200s: other workers must reach this "
-                           "one; set PSD_OVERLAY_LISTEN to tcp://ADDRESS:* of this host",
-                           client->endpoint);
+        rc = find_listen(client, found, err);
+        listen.text = found;
     }
     return rc == PSD_OK ? ps_relay_thread_open(client->endpoint, &client->options, &CALLS,
                                                listen.text, ret_relay, err)
