@@ -237,14 +237,14 @@ _pscli() {
             words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
         ;;
     "push")
-        flags+=" --from"
+        flags+=" --from --trace --trace-file --trace-otlp"
         case $previous in
         esac
         [ -z "$rest$value" ] && [[ $current != -* ]] &&
             words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
         ;;
     "pull")
-        flags+=" --cols"
+        flags+=" --cols --trace --trace-file --trace-otlp"
         case $previous in
         esac
         [ -z "$rest$value" ] && [[ $current != -* ]] &&

@@ -88,8 +88,8 @@ _pscli() {
     'table set') flags+=( --combine); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'table export') flags+=( --to --format); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'table import') flags+=( --from --format); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
-    'push') flags+=( --from); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
-    'pull') flags+=( --cols); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
+    'push') flags+=( --from --trace --trace-file --trace-otlp); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
+    'pull') flags+=( --cols --trace --trace-file --trace-otlp); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'checkpoint create') flags+=( --every --keep --job --since --table) ;;
     'checkpoint list') flags+=() ;;
     'checkpoint inspect') flags+=() ;;

@@ -189,11 +189,31 @@ static const ps_opt_t IMPORT_OPTIONS[] = {
              "text)"},
     {.name = NULL}};
 
+#define TRACE_OPTIONS                                                                           \
+    {.name = "trace",                                                                           \
+     .help = "print on stderr where the time of each request went; with -o json or jsonl as a " \
+             "document"},                                                                       \
+        {.name = "trace-file",                                                                  \
+         .kind = PS_OPT_TEXT,                                                                   \
+         .value = "FILE",                                                                       \
+         .help = "write the same in Chrome's trace format, for chrome://tracing or Perfetto"},  \
+    {                                                                                           \
+        .name = "trace-otlp", .kind = PS_OPT_TEXT, .value = "FILE",                             \
+        .help = "append the same as one line of OTLP JSON, for a collector that reads files"    \
+    }
+#define TRACE_DETAILS                                                                             \
+    " --trace shows for each request, one for each partition and piece, in which phase its time " \
+    "went; their sum is WHOLE. CLIENT: in pscli. QUEUE: the shard held it, for an earlier push "  \
+    "or for room. GATE: it held it for slower workers. WORK: it applied and answered it. "        \
+    "COPIES: the answer waited for copies. FLUSH: for the disk. ANSWER: the rest of the round "   \
+    "trip, network and sockets."
+
 static const ps_example_t PUSH_EXAMPLES[] = {
     {"pscli push w 1=0.5 3=0.5 5=-1", "three rows of a table with one column"},
     {"pscli push emb 7=1,2,3,4", "a whole row of four columns"},
     {"pscli push emb 7:2=0.25", "only column 2 of row 7"},
     {"pscli push w --from deltas.txt", "lines \"row col:value ...\""},
+    {"pscli push w 1=0.5 --trace", "and where its time went"},
     {NULL, NULL}};
 static const ps_opt_t PUSH_OPTIONS[] = {
     {.name = "from",
@@ -201,6 +221,7 @@ static const ps_opt_t PUSH_OPTIONS[] = {
      .value = "FILE",
      .help = "read deltas from lines \"row col:value ...\", plain or compressed with gzip or zstd; "
              "\"-\" is stdin"},
+    TRACE_OPTIONS,
     {.name = NULL}};
 
 static const ps_example_t PULL_EXAMPLES[] = {
@@ -208,12 +229,15 @@ static const ps_example_t PULL_EXAMPLES[] = {
     {"pscli pull w 10-19", "ten rows"},
     {"pscli pull emb 7 --cols 0-3", "four columns of one row"},
     {"pscli pull w all -o csv > w.csv", "everything, as a file"},
+    {"pscli pull w 1 --trace", "a row, and where the time of the pull went"},
+    {"pscli pull w all --trace-file w.trace.json > w.txt", "for ui.perfetto.dev"},
     {NULL, NULL}};
 static const ps_opt_t PULL_OPTIONS[] = {{.name = "cols",
                                          .kind = PS_OPT_TEXT,
                                          .value = "COLS",
                                          .fallback = "all",
                                          .help = "columns: 7, 1,3,5, 10-19, all"},
+                                        TRACE_OPTIONS,
                                         {.name = NULL}};
 
 const ps_cmd_t ps_cmds_table[] = {
@@ -323,7 +347,8 @@ const ps_cmd_t ps_cmds_table[] = {
      .summary = "send deltas to rows",
      .details =
          "ROW=V1,V2,... gives all columns of a row, ROW:COL=VALUE one value. The table's updater "
-         "merges the delta: add adds it, assign sets it, the others take it as a gradient.",
+         "merges the delta: add adds it, assign sets it, the others take it as a "
+         "gradient." TRACE_DETAILS,
      .examples = PUSH_EXAMPLES,
      .options = PUSH_OPTIONS,
      .flags = PS_CMD_DRY_RUN,
@@ -337,7 +362,8 @@ const ps_cmd_t ps_cmds_table[] = {
      .details =
          "ROWS is 7, 1,3,5, 10-19, any of these separated by commas, or all. For a hash table, a "
          "range and all give the rows that are present; a single row that is not present is shown "
-         "with its initial values. csv and tsv give a sparse row as \"row,col,value\".",
+         "with its initial values. csv and tsv give a sparse row as "
+         "\"row,col,value\"." TRACE_DETAILS,
      .examples = PULL_EXAMPLES,
      .options = PULL_OPTIONS,
      .flags = PS_CMD_WATCH,

@@ -5,6 +5,7 @@
 
 #include "base/slice.h"
 #include "cli/run/cli.h"
+#include "psd/trace.h"
 
 typedef struct ps_view {
     psd_table_t *table;   /* owned */
@@ -20,6 +21,7 @@ typedef struct ps_view {
     bool allow_nonfinite; /* NaN and infinite deltas are accepted */
     const char *updater;  /* "add" …; borrowed from doc */
     const char *ack;      /* "memory" …; borrowed from doc */
+    psd_trace_t *trace;   /* of its pushes and pulls; borrowed; NULL: none */
 } ps_view_t;
 
 /* Errors: as ps_cli_request and psd_table_open. */

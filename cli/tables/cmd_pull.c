@@ -6,6 +6,7 @@
 #include "cli/run/view.h"
 #include "cli/tables/rows_out.h"
 #include "cli/tables/rowset.h"
+#include "cli/tables/trace_out.h"
 
 #define COLS_MAX 1000000 /* columns that --cols may name one by one */
 
@@ -29,7 +30,8 @@ static psd_status_t pull(ps_cli_t *cli, const ps_view_t *view, const ps_rowset_t
                            .cols = cols,
                            .n_cols = n_cols,
                            .sparse = out.sparse,
-                           .timeout_ms = cli->timeout_ms};
+                           .timeout_ms = cli->timeout_ms,
+                           .trace = view->trace};
     psd_status_t rc = ps_scan(&args, &sink, err);
 
     return rc != PSD_OK ? rc : ps_rows_out_finish(&out, err);
@@ -37,6 +39,7 @@ static psd_status_t pull(ps_cli_t *cli, const ps_view_t *view, const ps_rowset_t
 
 psd_status_t ps_cmd_pull(ps_cli_t *cli, psd_error_t *err)
 {
+    PSD_AUTO(psd_trace_destroy) psd_trace_t *trace = NULL;
     PSD_AUTO(ps_view_done) ps_view_t view = {0};
     PSD_AUTO(ps_rowset_done) ps_rowset_t rows = {0};
     PSD_AUTO(ps_rowset_done) ps_rowset_t cols = {0};
@@ -65,7 +68,11 @@ psd_status_t ps_cmd_pull(ps_cli_t *cli, psd_error_t *err)
         rc = ps_rowset_u32(&cols, "--cols", COLS_MAX, &numbers, &n_numbers, err);
     }
     if (rc == PSD_OK) {
+        rc = ps_trace_out_new(cli, &trace, err);
+        view.trace = trace;
+    }
+    if (rc == PSD_OK) {
         rc = pull(cli, &view, &rows, numbers, n_numbers, err);
     }
-    return rc;
+    return rc != PSD_OK ? rc : ps_trace_out(cli, trace, name, err);
 }

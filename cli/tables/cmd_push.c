@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/output/json_text.h"
 #include "cli/tables/load.h"
+#include "cli/tables/trace_out.h"
 #include "cli/tables/writer.h"
 
 typedef struct delta {
@@ -239,6 +240,7 @@ static psd_status_t check_words(const ps_cli_t *cli, psd_error_t *err)
 
 psd_status_t ps_cmd_push(ps_cli_t *cli, psd_error_t *err)
 {
+    PSD_AUTO(psd_trace_destroy) psd_trace_t *trace = NULL;
     PSD_AUTO(ps_view_done) ps_view_t view = {0};
     PSD_AUTO(ps_json_unref) json_t *doc = NULL;
     bool dry_run = ps_args_on(&cli->args, "dry-run");
@@ -259,6 +261,10 @@ psd_status_t ps_cmd_push(ps_cli_t *cli, psd_error_t *err)
         rc = ps_view_open(cli, name, &view, err);
     }
     if (rc == PSD_OK) {
+        rc = ps_trace_out_new(cli, &trace, err);
+        view.trace = trace;
+    }
+    if (rc == PSD_OK) {
         rc = load.path != NULL ? ps_load(cli, &load, &rows, &values, err)
                                : push_words(cli, &view, dry_run, &rows, err);
     }
@@ -271,5 +277,5 @@ psd_status_t ps_cmd_push(ps_cli_t *cli, psd_error_t *err)
     }
     ps_out_answer(&cli->out, doc, PUSHED, "%s %" PRIu64 " row%s to \"%s\" (ack %s)",
                   dry_run ? "would push" : "pushed", rows, rows == 1 ? "" : "s", name, view.ack);
-    return PSD_OK;
+    return ps_trace_out(cli, trace, name, err);
 }

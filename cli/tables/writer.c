@@ -29,6 +29,7 @@ psd_status_t ps_writer_init(ps_writer_t *ret_writer, ps_cli_t *cli, const ps_vie
         return psd_error_set(err, PSD_NOMEM, "no memory for a push");
     }
     psd_call_set_timeout_ms(ret_writer->call, cli->timeout_ms);
+    psd_call_set_trace(ret_writer->call, view->trace);
     return PSD_OK;
 }
 

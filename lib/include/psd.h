@@ -38,5 +38,6 @@
 #include "psd/rows.h"
 #include "psd/job.h"
 #include "psd/checkpoint.h"
+#include "psd/trace.h"
 
 #endif

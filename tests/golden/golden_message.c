@@ -101,7 +101,8 @@ static void read_file(ps_kind_t kind, const char *variant, golden_t *ret)
     cr_assert_eq(fclose(file), 0);
 }
 
-static void check(ps_kind_t kind, const char *variant, size_t n_frames)
+/* flags are added to the sample's. */
+static void check_with(ps_kind_t kind, const char *variant, size_t n_frames, uint8_t flags)
 {
     PSD_AUTO(parcel_done) parcel_t parcel = {0};
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
@@ -112,6 +113,12 @@ static void check(ps_kind_t kind, const char *variant, size_t n_frames)
     golden_t golden;
 
     message_sample(kind, &message, &body);
+    message.flags |= flags;
+    message.times = (ps_times_t){.queue_us = 0x5152,
+                                 .gate_us = 0x5354,
+                                 .work_us = 0x5556,
+                                 .copies_us = 0x5758,
+                                 .flush_us = UINT64_C(0x595A5B5C5D5E5F60)};
     parcel_pack(&parcel, &message, &body, n_frames);
     if (getenv("PSD_GOLDEN_WRITE") != NULL) {
         write_file(kind, variant, &parcel);
@@ -127,6 +134,19 @@ static void check(ps_kind_t kind, const char *variant, size_t n_frames)
                  "%s", psd_error_text(err));
     cr_assert(parcel_same_message(&got, &message));
     cr_assert(parcel_same_body(&got_body, &body));
+}
+
+static void check(ps_kind_t kind, const char *variant, size_t n_frames)
+{
+    check_with(kind, variant, n_frames, 0);
+}
+
+Test(golden_message, times_follow_the_fields_of_an_answer)
+{
+    check_with(PS_KIND_PUSH, "_times", 4, PS_FLAG_TIMES);
+    check_with(PS_KIND_PULL, "_times", 4, PS_FLAG_TIMES);
+    check_with(PS_KIND_ACK, "_times", 1, PS_FLAG_TIMES);
+    check_with(PS_KIND_VALUES, "_times", 1, PS_FLAG_TIMES);
 }
 
 Test(golden_message, every_kind_in_one_frame)

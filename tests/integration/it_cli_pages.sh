@@ -57,7 +57,7 @@ tells_functions() {
         fail "docs/man/$page is not what $* declare:" "$(cat "$work/differ")"
     fi
 }
-tells_functions psd.3 psd/status.h psd/client.h psd/table.h psd/rows.h \
+tells_functions psd.3 psd/status.h psd/client.h psd/trace.h psd/table.h psd/rows.h \
     psd/ops.h psd/job.h psd/checkpoint.h
 # psd_train(3) has the options and counts that there are, too.
 tells_functions psd_train.3 psd_train.h

@@ -50,6 +50,37 @@ out_has '^PSD UNKNOWN - health: .*no answer'
 expect 3 check --timeout 300ms
 kill -CONT "$psd_pid"
 
+# ---- trace ----
+expect 0 push w 1=2 --trace
+out_has 'pushed 1 row to "w"'
+err_has '^KIND +PARTITION +WHOLE +CLIENT +QUEUE +GATE +WORK +COPIES +FLUSH +ANSWER *$'
+err_has '^push +[0-9]+ +[0-9.]+ '
+expect 0 pull w 1 --trace --trace-file "$work/chrome.json" --trace-otlp "$work/otlp" -o json
+python3 - "$work" <<'END' || fail "traces of a pull"
+import json, sys
+work = sys.argv[1]
+trace = json.load(open(f"{work}/err"))["trace"]
+assert len(trace) == 1 and trace[0]["kind"] == "pull" and trace[0]["told"], trace
+phases = ["client", "queue", "gate", "work", "copies", "flush", "answer"]
+whole = trace[0]["whole_s"]
+assert abs(sum(trace[0][f"{p}_s"] for p in phases) - whole) <= whole / 10, trace
+events = json.load(open(f"{work}/chrome.json"))["traceEvents"]
+assert events[0]["name"].startswith("pull w, partition "), events
+assert abs(events[0]["dur"] - whole * 1e6) < 2, (events, whole)
+assert {e["name"] for e in events[1:]} <= set(phases), events
+assert all(events[0]["ts"] <= e["ts"] and
+           e["ts"] + e["dur"] <= events[0]["ts"] + events[0]["dur"] for e in events), events
+(line,) = open(f"{work}/otlp").readlines()
+spans = json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"]
+assert len(spans) == len(events) and len(spans[0]["traceId"]) == 32, spans
+assert all(s["parentSpanId"] == spans[0]["spanId"] for s in spans[1:]), spans
+assert len({s["spanId"] for s in spans}) == len(spans), spans
+END
+expect 0 pull w 1 --trace-otlp "$work/otlp"
+[ "$(wc -l <"$work/otlp")" -eq 2 ] || fail "--trace-otlp does not append"
+expect 1 pull w 1 --trace-otlp /dev/full
+err_has '/dev/full: No space left'
+
 # ---- wait ----
 expect 0 wait cluster --for healthy --timeout $long
 expect 0 wait cluster --for nodes=1 --timeout $long

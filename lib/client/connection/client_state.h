@@ -80,6 +80,7 @@ struct psd_call {
     bool ends_clock;
     bool has_filter; /* else the table's */
     ps_filter_t filter;
+    struct psd_trace *trace; /* borrowed; NULL: none */
 };
 
 /* The connection to one shard; its number is its place in the array. */

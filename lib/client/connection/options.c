@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "client/connection/client_state.h"
+#include "psd/trace.h"
 #include "transport/environment/environment.h"
 
 #define SPIN_MAX_US 10000
@@ -198,6 +199,11 @@ void psd_call_set_borrow(psd_call_t *self, bool borrow)
 void psd_call_set_ends_clock(psd_call_t *self, bool ends)
 {
     self->ends_clock = ends;
+}
+
+void psd_call_set_trace(psd_call_t *self, psd_trace_t *trace)
+{
+    self->trace = trace;
 }
 
 psd_status_t psd_call_set_filter(psd_call_t *self, const char *filter, psd_error_t *err)

@@ -7,6 +7,7 @@
 #include "client/requests/hold.h"
 #include "client/requests/lend.h"
 #include "client/requests/ticket.h"
+#include "client/requests/trace.h"
 
 #define LEAST_UNDER_WAY 4 /* so that a few requests go at once */
 #define AWAY_MS 1000      /* between two turns: the program does other things */
@@ -179,6 +180,7 @@ static void send_message(psd_client_t *self, const ps_effect_t *effect)
     if (request != NULL) {
         request->n_sends++;
         request->n_fixed_sends += is_fixed(request, socket) ? 1 : 0;
+        ps_trace_sent(request, self->links[effect->to].endpoint);
     }
     /* A message that is not sent is as good as lost: the session retries. */
     if (request != NULL && request->detour != 0) {

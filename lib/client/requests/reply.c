@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/cursor.h"
 #include "client/requests/result.h"
-#include "client/requests/ticket.h"
+#include "client/requests/trace.h"
 
 static void release_payload(void *owner)
 {
@@ -205,6 +205,7 @@ void ps_slice_request_answered(psd_client_t *client, ps_slice_request_t *self,
 
     TAILQ_REMOVE(&client->sent, self, in_list);
     self->op = 0;
+    ps_trace_answered(self, message);
     if (message->kind == PS_KIND_REFUSED) {
         take_refusal(client, self, &message->refused);
         return;

@@ -11,6 +11,7 @@
 #include "client/requests/marks.h"
 #include "client/requests/pump.h"
 #include "client/requests/thin.h"
+#include "client/requests/trace.h"
 #include "client/requests/wait.h"
 
 /* Everyday pushes up to this size are copied: that costs less than to get the
@@ -77,7 +78,9 @@ static psd_status_t make_request(const ps_call_t *call, ps_cut_t *cut, ps_aggreg
     request->filter = filter_of(call);
     request->detour = ps_filter_bits(&request->filter) != 0 ? PS_DETOUR_FILTER : 0;
     ps_ticket_add(ticket, request);
-    return PSD_OK;
+    return call->options != NULL && call->options->trace != NULL
+               ? ps_trace_begin(call->options->trace, request, err)
+               : PSD_OK;
 }
 
 static uint32_t timeout_of(const ps_call_t *call)

@@ -316,6 +316,7 @@ static psd_status_t make_room(scan_t *self, psd_error_t *err)
         return psd_error_set(err, PSD_NOMEM, "no memory for pulled rows");
     }
     psd_call_set_timeout_ms(self->call, self->args->timeout_ms);
+    psd_call_set_trace(self->call, self->args->trace);
     for (uint32_t i = 0; i < n_slices; i++) {
         self->slice_cols[i] = ps_extent_of(self->spec, i).first_col;
     }

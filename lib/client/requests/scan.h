@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "psd/rows.h"
+#include "psd/trace.h"
 
 /* Rows from .. to. */
 typedef struct ps_span {
@@ -43,6 +44,7 @@ typedef struct ps_scan_args {
     bool sparse;                             /* rows as their values that are not zero; all
                                                 columns only */
     uint32_t timeout_ms;                     /* of each request */
+    psd_trace_t *trace;                      /* records them; or NULL */
     void (*told)(void *arg, uint64_t bytes); /* of each that came; or NULL */
     void *arg;                               /* for told */
 } ps_scan_args_t;

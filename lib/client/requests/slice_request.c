@@ -9,7 +9,7 @@
  * few of them are ahead of a pull.
  */
 #include "base/alloc.h"
-#include "client/requests/ticket.h"
+#include "client/requests/trace.h"
 
 /* The server gets a slightly shorter timeout than the caller's. So its
  * DEADLINE, which names what it waits for, arrives before the caller's
@@ -122,6 +122,7 @@ static psd_status_t start(psd_client_t *client, ps_slice_request_t *self, psd_er
         .ack = (uint8_t)self->ack,
         .pull = self->kind == PS_REQUEST_PUSHPULL,
         .marks = self->marks && self->kind == PS_REQUEST_PUSH,
+        .wants_times = self->trace != NULL,
         .op = self->row_op.op,
         .other = self->row_op.other,
         .operand = self->row_op.operand,
@@ -292,6 +293,7 @@ void ps_slice_request_finish(psd_client_t *client, ps_slice_request_t **request_
         client->n_under_way--;
         queue->sent_bytes -= self->sent_bytes;
     }
+    ps_trace_ended(self);
     if (ticket != NULL) {
         TAILQ_REMOVE(&ticket->requests, self, in_ticket);
         ps_ticket_end_if_done(client, ticket);

@@ -38,6 +38,7 @@
 
 #include "client/connection/client_state.h"
 #include "client/slices/cut.h"
+#include "psd/trace.h"
 
 typedef enum ps_request_kind {
     PS_REQUEST_PUSH = 1,
@@ -95,6 +96,8 @@ struct ps_slice_request {
     uint64_t sent_bytes; /* … with this number of bytes */
     bool was_answered;   /* by ACK or VALUES */
     bool marks;          /* it finishes a clock there: a mark, or the last push */
+    psd_trace_t *trace;  /* borrowed as long as there is a ticket; or NULL */
+    size_t traced;       /* its place there */
 };
 
 #define PS_TICKET_PLACE_BITS 24 /* of a number: its place, counted from 1 */

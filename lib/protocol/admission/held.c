@@ -101,6 +101,7 @@ bool ps_partition_hold(ps_step_t *step, ps_partition_t *self, const ps_request_t
         return false;
     }
     held->why = why;
+    held->since_us = step->now_us;
     ps_count_add(&step->counts->held[why], 1);
     count_held(step, self, request, true);
     ps_partition_wake(step, self, held->tell_ms);
@@ -128,6 +129,17 @@ void ps_partition_let_go(ps_step_t *step, ps_partition_t *self, ps_held_t *held)
     ps_held_remove(&self->held, &held);
 }
 
+static void add_wait(const ps_step_t *step, ps_held_t *held)
+{
+    uint64_t us = ps_step_us_since(step, held->since_us);
+
+    if (held->why == PS_HELD_CLOCK) {
+        held->is.times.gate_us = us;
+    } else {
+        held->is.times.queue_us = us;
+    }
+}
+
 /* Lets one held request through if it is ready. The map may have a new epoch
  * meanwhile, in which it is answered. */
 static bool let_through(ps_step_t *step, ps_partition_t *self, ps_held_t *held)
@@ -135,6 +147,9 @@ static bool let_through(ps_step_t *step, ps_partition_t *self, ps_held_t *held)
     ps_window_t *window = NULL;
 
     held->is.epoch = self->epoch;
+    if (held->is.wants_times) {
+        add_wait(step, held);
+    }
     if (held->is.kind == PS_KIND_PULL) {
         if (!ps_partition_is_ready(step, self, &held->is)) {
             return false;

@@ -35,6 +35,15 @@ static ps_effect_t *answer(ps_step_t *step, const ps_request_t *request, ps_kind
     return answer_body(step, request, kind, 0);
 }
 
+/* Says where the time went, to one that asked. */
+static void add_times(const ps_request_t *request, ps_message_t *message)
+{
+    if (request->wants_times) {
+        message->flags |= PS_FLAG_TIMES;
+        message->times = request->times;
+    }
+}
+
 #define ADDRESS_OF(from)                                                                \
     .request = (from)->request, .table = (from)->table, .partition = (from)->partition, \
     .epoch = (from)->epoch, .seq = (from)->seq
@@ -81,6 +90,7 @@ void ps_answer_ack(ps_step_t *step, const ps_request_t *request)
 
     if (effect != NULL) {
         effect->message.ack = (ps_msg_ack_t){ADDRESS_OF(request), .level = PS_ACK_MEMORY};
+        add_times(request, &effect->message);
     }
 }
 
@@ -184,6 +194,7 @@ uint64_t ps_answer_values(ps_step_t *step, ps_partition_t *partition, const ps_r
         .level = request->kind == PS_KIND_PUSH ? PS_ACK_MEMORY : PS_ACK_DEFAULT, .n_done = n_done,
         .version = ps_store_has_versions(partition->store) ? partition->version : 0};
     ps_message_set_slice(&effect->message, &got);
+    add_times(request, &effect->message);
     effect->payload = payload;
     payload = NULL;
     if (request->filtered) {

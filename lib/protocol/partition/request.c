@@ -33,7 +33,8 @@
 
 void ps_request_read(const ps_message_t *message, ps_request_t *ret)
 {
-    *ret = (ps_request_t){.kind = message->kind};
+    *ret =
+        (ps_request_t){.kind = message->kind, .wants_times = (message->flags & PS_FLAG_TIMES) != 0};
     if (message->kind == PS_KIND_PUSH) {
         READ_ADDRESS(message->push);
         READ_WORKER(message->push);

@@ -52,6 +52,8 @@ typedef struct ps_request {
     uint64_t conn;         /* the connection that the request came on */
     ps_room_t room;        /* of the answer's values; borrowed until conn is gone */
     ps_sending_t sending;  /* of an answer with values to it, if one is in flight */
+    bool wants_times;      /* its answer says where its time went: */
+    ps_times_t times;      /* so far */
 } ps_request_t;
 
 /* Reads message, which is of one of the five kinds; zeroes the other fields of
@@ -95,6 +97,7 @@ static inline uint64_t ps_request_finishes(const ps_request_t *self)
 typedef struct ps_held {
     ps_request_t is; /* holds the payload */
     uint64_t since_ms;
+    uint64_t since_us;
     ps_held_for_t why; /* it was held first */
     uint64_t tell_ms;  /* when to answer that it waits; UINT64_MAX never */
     struct ps_held *previous;

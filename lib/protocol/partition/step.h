@@ -31,6 +31,7 @@ typedef struct ps_step {
     ps_shard_counts_t *counts;    /* borrowed */
     /* the current step */
     uint64_t now_ms;
+    uint64_t now_us; /* of a finer clock, with another start */
     ps_outbox_t *outbox;
     uint32_t told_job;     /* jobs up to this one are known here, or gone */
     uint32_t told_table;   /* … and tables */
@@ -58,6 +59,11 @@ typedef struct ps_step {
     uint64_t asked_ms;     /* when a client last sent a request; 0: never */
     ps_slow_log_t slow;
 } ps_step_t;
+
+static inline uint64_t ps_step_us_since(const ps_step_t *self, uint64_t us)
+{
+    return self->now_us > us ? self->now_us - us : 0;
+}
 
 /* Whether that part of a request's time is slow. */
 static inline bool ps_step_is_slow(const ps_step_t *self, uint64_t ms)

@@ -20,7 +20,8 @@ typedef struct ps_waiting_answer {
     uint64_t request;  /* the request that it answers */
     bool bulk;         /* on the client's bulk connection */
     uint64_t tell_ms;  /* when to answer PARKED; UINT64_MAX: never */
-    uint64_t since_ms; /* it waits since then */
+    uint64_t since_ms; /* it waits since then … */
+    uint64_t since_us; /* … or, when the answer has times, since the work on its request ended */
     ps_kind_t kind;    /* of the request */
     uint64_t rows;
     uint64_t bytes;

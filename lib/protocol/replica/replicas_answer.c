@@ -223,6 +223,7 @@ void ps_replicas_withhold(ps_step_t *step, ps_partition_t *partition, const ps_r
                                   .request = request->request,
                                   .tell_ms = UINT64_MAX,
                                   .since_ms = step->now_ms,
+                                  .since_us = step->now_us,
                                   .kind = request->kind,
                                   .rows = request->slice.n_rows,
                                   .bytes = ps_payload_size(request->payload),
@@ -408,6 +409,18 @@ static void note_slow(ps_step_t *step, const ps_partition_t *partition,
                                          .flush_ms = level == PS_ACK_DISK ? ms : 0});
 }
 
+static void add_wait(const ps_step_t *step, const ps_waiting_answer_t *answer, ps_ack_t level,
+                     ps_times_t *times)
+{
+    uint64_t us = ps_step_us_since(step, answer->since_us);
+
+    if (level == PS_ACK_DISK) {
+        times->flush_us += us;
+    } else {
+        times->copies_us += us;
+    }
+}
+
 static void let_go(ps_step_t *step, ps_partition_t *partition, ps_waiting_answer_t *answer,
                    ps_ack_t level)
 {
@@ -428,6 +441,9 @@ static void let_go(ps_step_t *step, ps_partition_t *partition, ps_waiting_answer
     effect->to = conn;
     set_epoch(&effect->message, partition->epoch);
     set_level(partition->replicas, &effect->message, level, answer->lsn);
+    if (ps_message_has_times(&effect->message)) {
+        add_wait(step, answer, level, &effect->message.times);
+    }
 }
 
 void ps_replicas_release(ps_step_t *step, ps_partition_t *partition)

@@ -384,10 +384,12 @@ static void copy_answer(const ps_message_t *from, ps_message_t *to)
         to->kind = from->kind;
         to->flags = from->flags;
         to->ack = from->ack;
+        to->times = from->times;
     } else if (from->kind == PS_KIND_VALUES) {
         to->kind = from->kind;
         to->flags = from->flags;
         to->values = from->values;
+        to->times = from->times;
     } else {
         *to = *from;
     }

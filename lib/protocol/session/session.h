@@ -95,6 +95,7 @@ typedef struct ps_op_start {
     uint8_t ack;           /* PUSH: ps_ack_t */
     bool pull;             /* PUSH: answered by VALUES */
     bool marks;            /* PUSH: also a mark of the worker's clock + 1 */
+    bool wants_times;      /* PUSH, PULL: the answer says where the time went, if the shard can */
     uint8_t op;            /* ps_change_op_t or ps_read_op_t */
     uint32_t other;        /* the table that the op reads too */
     uint64_t operand;      /* of the op */

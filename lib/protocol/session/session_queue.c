@@ -229,6 +229,12 @@ static uint32_t time_left(const ps_op_t *op, uint64_t now_ms)
         (to)->epoch = (op)->part->epoch;         \
     } while (0)
 
+static uint8_t times_flag(const ps_op_t *op)
+{
+    return op->ask.wants_times && (op->part->link->filters & PS_SPEAKS_TIMES) != 0 ? PS_FLAG_TIMES
+                                                                                   : 0;
+}
+
 /* Writes every field of the kind: the message was not zeroed. */
 static void fill_request(const ps_op_t *op, uint64_t now_ms, ps_message_t *message)
 {
@@ -243,7 +249,7 @@ static void fill_request(const ps_op_t *op, uint64_t now_ms, ps_message_t *messa
         message->push.timeout_ms = time_left(op, now_ms);
         message->push.ack = ask->ack;
         message->push.pull = ask->pull;
-        message->flags = ask->marks ? PS_FLAG_MARK : 0;
+        message->flags = (uint8_t)((ask->marks ? PS_FLAG_MARK : 0) | times_flag(op));
         message->push.op = ask->op;
         message->push.other = ask->other;
         message->push.operand = ask->operand;
@@ -251,6 +257,7 @@ static void fill_request(const ps_op_t *op, uint64_t now_ms, ps_message_t *messa
     } else if (ask->kind == PS_KIND_PULL) {
         SET_ADDRESS(&message->pull, op);
         SET_WORKER(&message->pull, &ask->worker);
+        message->flags = times_flag(op);
         message->pull.after = op->seq;
         message->pull.timeout_ms = time_left(op, now_ms);
         message->pull.op = ask->op;

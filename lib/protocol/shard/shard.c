@@ -128,7 +128,7 @@ static psd_status_t step_hello(ps_shard_t *self, const ps_event_t *event)
     const ps_msg_hello_t *hello = &event->message->hello;
     uint64_t conn = event->conn;
     PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
-    uint32_t filters = hello->filters & PS_FILTER_BITS_ALL;
+    uint32_t filters = hello->filters & (PS_FILTER_BITS_ALL | PS_SPEAKS_TIMES);
     psd_status_t rc = check_hello(self, hello, event->last_session, why);
 
     if (rc == PSD_OK && has_ended(self, hello->session)) {
@@ -350,6 +350,26 @@ static psd_status_t step_message(ps_shard_t *self, const ps_event_t *event)
     return PSD_OK;
 }
 
+/* The work on a push whose answer waits is no part of that wait. */
+static void add_work(ps_shard_t *self, const ps_msg_push_t *push, uint64_t session,
+                     uint64_t work_us)
+{
+    const ps_local_table_t *table = ps_map_get(&self->step.tables, push->table);
+    ps_partition_t *partition = table == NULL || push->partition >= table->spec.n_partitions
+                                    ? NULL
+                                    : table->partitions[push->partition];
+    ps_waiting_answer_t *answer =
+        partition == NULL || partition->replicas == NULL
+            ? NULL
+            : ps_pending_find(&partition->replicas->pending, session, push->request);
+
+    if (answer != NULL && ps_message_has_times(&answer->answer.message) &&
+        answer->since_us == self->step.now_us) {
+        answer->answer.message.times.work_us += work_us;
+        answer->since_us += work_us;
+    }
+}
+
 void ps_shard_worked(ps_shard_t *self, const ps_event_t *event, uint64_t work_us)
 {
     const ps_peer_t *peer = ps_peers_at(&self->step.peers, event->conn);
@@ -357,6 +377,10 @@ void ps_shard_worked(ps_shard_t *self, const ps_event_t *event, uint64_t work_us
     ps_request_t request;
     ps_slow_t slow;
 
+    if (peer != NULL && event->message->kind == PS_KIND_PUSH &&
+        (event->message->flags & PS_FLAG_TIMES) != 0) {
+        add_work(self, &event->message->push, peer->session, work_us);
+    }
     if (!ps_step_is_slow(&self->step, work_us / US_PER_MS) || peer == NULL ||
         !ps_shard_counts_as(event->message->kind, &counted) || counted == PS_COUNTED_PROBE) {
         return;
@@ -478,6 +502,7 @@ psd_status_t ps_shard_step(ps_shard_t *self, const ps_event_t *event, ps_outbox_
     psd_status_t rc = PSD_OK;
 
     self->step.now_ms = event->now_ms;
+    self->step.now_us = event->now_us > 0 ? event->now_us : event->now_ms * US_PER_MS;
     self->step.other_bytes = event->other_bytes;
     self->step.other_giving = event->other_giving;
     self->step.given_bytes = 0;

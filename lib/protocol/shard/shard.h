@@ -60,6 +60,8 @@ typedef struct ps_position {
 typedef struct ps_event {
     ps_event_kind_t kind;
     uint64_t now_ms;
+    uint64_t now_us;              /* of a finer clock, whose start may be another one; 0: there is
+                                     none, for all events */
     uint64_t conn;                /* MESSAGE, GONE */
     const ps_message_t *message;  /* MESSAGE */
     ps_payload_t *payload;        /* MESSAGE; may be NULL; the step holds it (ps_payload_keep) if it
@@ -117,7 +119,9 @@ PSD_MUST_CHECK psd_status_t ps_shard_step(ps_shard_t *self, const ps_event_t *ev
                                           ps_outbox_t *outbox, psd_error_t *err);
 /* The kind of request that the message counts as; false: it is none. */
 PSD_MUST_CHECK bool ps_shard_counts_as(ps_kind_t kind, ps_counted_t *ret_counted);
-/* The last event was a message that took the shard that long: a slow request is noted. */
+/* The last event was a message that took the shard that long: a slow request is noted, and an
+ * answer with times that waits for its level has the work in them. A shell adds the work to those
+ * that it sends. */
 void ps_shard_worked(ps_shard_t *self, const ps_event_t *event, uint64_t work_us);
 /* Appends its slow requests: {"slow":[…]} (ps_slow_log_print). Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_shard_list_slow(const ps_shard_t *self, uint64_t now_ms,

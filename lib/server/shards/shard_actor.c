@@ -42,7 +42,8 @@ typedef struct actor {
     ps_outbox_t outbox;
     ps_shard_told_t told;
     ps_shard_gate_t gate;
-    uint64_t now_ms; /* looked up once for a few messages */
+    uint64_t now_ms;  /* looked up once for a few messages */
+    uint64_t step_us; /* when the current step began */
     psd_error_t *err;
     ps_shard_lines_t lines;
     uint64_t n_dropped;  /* answers that could not be sent */
@@ -52,13 +53,22 @@ typedef struct actor {
 
 /* ---- effects ---- */
 
-static void send_effect(actor_t *self, const ps_effect_t *effect)
+static uint64_t now_us(void)
 {
-    psd_status_t rc =
-        effect->to < PS_LINK_CONN
-            ? ps_socket_send(self->port, effect->to, &effect->message, effect->payload, self->err)
-            : ps_peer_links_send(&self->links, effect->to, &effect->message, effect->payload,
-                                 self->err);
+    return ps_meter_now_ns() / NS_PER_US;
+}
+
+static void send_effect(actor_t *self, ps_effect_t *effect)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (ps_message_has_times(&effect->message)) {
+        effect->message.times.work_us += now_us() - self->step_us;
+    }
+    rc = effect->to < PS_LINK_CONN
+             ? ps_socket_send(self->port, effect->to, &effect->message, effect->payload, self->err)
+             : ps_peer_links_send(&self->links, effect->to, &effect->message, effect->payload,
+                                  self->err);
 
     ps_meter_sent(self->args->meter, effect->payload, rc == PSD_OK);
     /* The peer asks again for answers that were not sent. */
@@ -74,7 +84,7 @@ static void send_effect(actor_t *self, const ps_effect_t *effect)
 static void perform(actor_t *self, uint64_t now_ms)
 {
     for (size_t i = 0; i < self->outbox.n_effects; i++) {
-        const ps_effect_t *effect = &self->outbox.effects[i];
+        ps_effect_t *effect = &self->outbox.effects[i];
 
         switch (effect->kind) {
         case PS_EFFECT_SEND:
@@ -118,6 +128,8 @@ static psd_status_t step(actor_t *self, ps_event_t *event)
     psd_status_t rc = PSD_OK;
 
     event->now_ms = self->now_ms;
+    event->now_us = event->now_us > 0 ? event->now_us : now_us();
+    self->step_us = event->now_us;
     ps_shard_hear(&self->told, self->args->common, event);
     rc = ps_shard_step(self->core, event, &self->outbox, self->err);
     perform(self, event->now_ms);
@@ -224,6 +236,9 @@ static bool take_message(actor_t *self)
         return true;
     }
     ps_shard_find_answer(self->port, self->core, self->now_ms, &event);
+    if (self->args->meter != NULL) {
+        event.now_us = self->args->meter->mark_ns / NS_PER_US;
+    }
     rc = step(self, &event);
     if (rc != PSD_OK) {
         /* Answered with a refusal; the sender retries. */
@@ -416,6 +431,7 @@ static void work_if_due(actor_t *self)
     if (self->checkpoint_ms > self->now_ms) {
         return;
     }
+    self->step_us = now_us();
     wait_ms = ps_checkpoint_task_work(self->checkpoint, self->core, &now);
     perform(self, self->now_ms);
     tell(self);
@@ -463,6 +479,7 @@ static void take_gone(actor_t *self)
     ps_socket_drop_stale(self->port, self->now_ms);
     while (ps_socket_next_gone(self->port, &event.conn) ||
            ps_peer_links_next_gone(&self->links, self->now_ms, &event.conn)) {
+        event.now_us = 0;
         ps_shard_gate_forget(&self->gate, event.conn);
         if (step(self, &event) != PSD_OK) {
             psd_error_clear(self->err);
@@ -502,6 +519,7 @@ static void take_answers(actor_t *self)
                                    self->err)) {
             return;
         }
+        event.now_us = 0;
         if (step(self, &event) != PSD_OK) {
             psd_error_clear(self->err); /* the peer asks again for a lost answer */
         }

@@ -19,6 +19,16 @@ uint64_t ps_now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+uint64_t ps_now_us(void)
+{
+    struct timespec now = {0};
+    int rc = clock_gettime(CLOCK_BOOTTIME, &now);
+
+    assert(rc == 0);
+    (void)rc;
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
 psd_status_t ps_random(void *ret_bytes, size_t size, psd_error_t *err)
 {
     uint8_t *at = ret_bytes;

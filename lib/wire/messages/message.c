@@ -25,6 +25,9 @@
                   #NAME " does not fit into a header");
 PS_MESSAGE_MAP(FITS)
 #undef FITS
+static_assert(PS_HEAD_SIZE PS_VALUES_FIELDS(FIELD_SIZE)
+                      PS_TIMES_FIELDS(FIELD_SIZE) <= PS_HEADER_MAX,
+              "VALUES with times does not fit into a header");
 
 const char *ps_kind_name(ps_kind_t kind)
 {
@@ -151,6 +154,11 @@ static uint8_t *write_text(uint8_t *to, const char (*from)[PS_TEXT_MAX + 1])
     }
 PS_MESSAGE_MAP(WRITER)
 
+static uint8_t *write_times(uint8_t *to, const ps_times_t *from)
+{
+    PS_TIMES_FIELDS(WRITE) return to;
+}
+
 size_t ps_message_encode(const ps_message_t *self, uint8_t ret_header[PS_HEADER_MAX])
 {
     uint8_t *end = ret_header + PS_HEAD_SIZE;
@@ -169,6 +177,9 @@ size_t ps_message_encode(const ps_message_t *self, uint8_t ret_header[PS_HEADER_
         assert(false); /* callers encode known kinds only */
     }
 #undef ENCODE
+    if (ps_message_has_times(self)) {
+        end = write_times(end, &self->times);
+    }
     return (size_t)(end - ret_header);
 }
 
@@ -282,6 +293,11 @@ static const uint8_t *take_text(const uint8_t *at, char (*ret)[PS_TEXT_MAX + 1])
     }
 PS_MESSAGE_MAP(READER)
 
+static void read_times(reader_t *self, ps_times_t *ret)
+{
+    PS_TIMES_FIELDS(READ)
+}
+
 static psd_status_t read_head(reader_t *self, ps_message_t *ret_message)
 {
     ps_bytes_t head = ps_cursor_take(&self->cursor, PS_HEAD_SIZE);
@@ -323,6 +339,9 @@ static psd_status_t read_fields(reader_t *self, ps_message_t *ret_message)
                              PS_KIND_RELAYED);
     }
 #undef DECODE
+    if (self->rc == PSD_OK && ps_message_has_times(ret_message)) {
+        read_times(self, &ret_message->times);
+    }
     return self->rc;
 }
 

@@ -69,6 +69,14 @@ typedef enum ps_read_op {
             its clock here, and a MARK of `clock` + 1 as \
             well, also when it is refused itself */
 
+#define PS_FLAG_TIMES                                           \
+    0x10 /* of a PUSH or PULL: its ACK or VALUES says where its \
+            time went; of these two: ps_times_t follow the      \
+            fields */
+
+/* Among the filters of HELLO and WELCOME: both ends know PS_FLAG_TIMES. */
+#define PS_SPEAKS_TIMES UINT32_C(0x80000000)
+
 /* Field types: u8 u16 u32 u64 as they are; id: ps_id_t, 16 bytes.
  * SLICE(X) are the fields of a ps_slice_t (member `slice`). */
 #define PS_SLICE_FIELDS(X) \
@@ -174,6 +182,15 @@ typedef enum ps_read_op {
     X(u64, n_done)  /* rows of the request that are done; ask again for the rest */ \
     X(u64, version) /* of the partition, for `since` of a later pull */             \
     PS_SLICE_FIELDS(X)
+
+/* Where the time of a request went at its shard: it was held, for slower workers (gate) or for
+ * something else (queue); the shard worked on it; its answer waited for copies, or for the disk. */
+#define PS_TIMES_FIELDS(X) \
+    X(u64, queue_us)       \
+    X(u64, gate_us)        \
+    X(u64, work_us)        \
+    X(u64, copies_us)      \
+    X(u64, flush_us)
 
 /* status: a number of PSD_STATUS_MAP. detail: GAP the expected seq, else 0. */
 #define PS_REFUSED_FIELDS(X) \
@@ -401,6 +418,10 @@ typedef enum ps_kind { PS_MESSAGE_MAP(PS_KIND_ENUM) } ps_kind_t;
 PS_MESSAGE_MAP(PS_STRUCT)
 #undef PS_STRUCT
 
+typedef struct ps_times {
+    PS_TIMES_FIELDS(PS_FIELD)
+} ps_times_t;
+
 typedef struct ps_message {
     ps_kind_t kind;
     uint8_t flags;
@@ -409,6 +430,7 @@ typedef struct ps_message {
         PS_MESSAGE_MAP(PS_MEMBER)
 #undef PS_MEMBER
     };
+    ps_times_t times; /* ps_message_has_times */
 } ps_message_t;
 
 /* "PUSH" …; "?" when the number is not a kind. */
@@ -420,6 +442,13 @@ static inline bool ps_message_is_one_part(const ps_message_t *self)
     return self->kind == PS_KIND_CHUNK || self->kind == PS_KIND_APPEND ||
            self->kind == PS_KIND_ROWS || self->kind == PS_KIND_BUNDLE ||
            (self->flags & PS_FLAG_CODED) != 0;
+}
+
+/* It is an answer that says where the request's time went. */
+static inline bool ps_message_has_times(const ps_message_t *self)
+{
+    return (self->flags & PS_FLAG_TIMES) != 0 &&
+           (self->kind == PS_KIND_ACK || self->kind == PS_KIND_VALUES);
 }
 
 /* The slice of a PUSH, PULL or VALUES message in the form of base/slice.h, and

@@ -348,12 +348,15 @@ static psd_status_t check_refused(const ps_message_t *self, psd_error_t *err)
 static uint8_t flags_of(ps_kind_t kind)
 {
     if (kind == PS_KIND_PUSH) {
-        return PS_FLAG_MORE | PS_FLAG_CODED | PS_FLAG_KEEP | PS_FLAG_MARK;
+        return PS_FLAG_MORE | PS_FLAG_CODED | PS_FLAG_KEEP | PS_FLAG_MARK | PS_FLAG_TIMES;
     }
     if (kind == PS_KIND_VALUES) {
-        return PS_FLAG_MORE | PS_FLAG_CODED;
+        return PS_FLAG_MORE | PS_FLAG_CODED | PS_FLAG_TIMES;
     }
-    return kind == PS_KIND_PULL ? PS_FLAG_CODED | PS_FLAG_KEEP : 0;
+    if (kind == PS_KIND_ACK) {
+        return PS_FLAG_TIMES;
+    }
+    return kind == PS_KIND_PULL ? PS_FLAG_CODED | PS_FLAG_KEEP | PS_FLAG_TIMES : 0;
 }
 
 static psd_status_t check_flags(const ps_message_t *self, psd_error_t *err)

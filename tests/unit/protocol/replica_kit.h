@@ -232,10 +232,8 @@ static inline ps_payload_t *kit_one_value(uint64_t row, uint64_t value)
     return payload;
 }
 
-/* Adds 1 to row 0. */
-static inline void kit_push(kit_t *self, uint64_t epoch, uint64_t seq, ps_ack_t level)
+static inline ps_message_t kit_push_message(uint64_t epoch, uint64_t seq, ps_ack_t level)
 {
-    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = kit_one_value(0, 1);
     ps_message_t message = {.kind = PS_KIND_PUSH};
 
     message.push = (ps_msg_push_t){.request = seq,
@@ -248,6 +246,15 @@ static inline void kit_push(kit_t *self, uint64_t epoch, uint64_t seq, ps_ack_t 
                                    .n_rows = 1,
                                    .n_cols = 1,
                                    .n_values = 1};
+    return message;
+}
+
+/* Adds 1 to row 0. */
+static inline void kit_push(kit_t *self, uint64_t epoch, uint64_t seq, ps_ack_t level)
+{
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = kit_one_value(0, 1);
+    const ps_message_t message = kit_push_message(epoch, seq, level);
+
     kit_say(self, KIT_CLIENT, &message, payload);
 }
 

@@ -47,8 +47,11 @@ static inline void fixture_done(fixture_t *self)
 
 static inline psd_status_t fixture_open(fixture_t *self)
 {
-    ps_session_args_t args = {
-        .cluster = {{1}}, .client = {{2}}, .session = 9, .resend_ms = RESEND_MS};
+    ps_session_args_t args = {.cluster = {{1}},
+                              .client = {{2}},
+                              .session = 9,
+                              .filters = PS_SPEAKS_TIMES,
+                              .resend_ms = RESEND_MS};
     ps_route_t routes[N_PARTITIONS];
     psd_status_t rc = ps_session_new(&args, &self->session, NULL);
 

@@ -36,6 +36,33 @@ Test(replicas, push_is_acknowledged_when_every_copy_in_sync_has_it)
     cr_assert_eq(kit_said(&kit, PS_KIND_ACK)->ack.level, PS_ACK_REPLICA);
 }
 
+/* The work on the push was none of the wait. */
+Test(replicas, answer_tells_how_long_it_waited_for_copies)
+{
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = kit_one_value(0, 1);
+    ps_message_t push = kit_push_message(5, 1, PS_ACK_DEFAULT);
+    const ps_message_t *ack = NULL;
+
+    kit_serve(&kit);
+    push.flags = PS_FLAG_TIMES;
+    kit_say(&kit, KIT_CLIENT, &push, payload);
+    ps_shard_worked(kit.shard,
+                    &(ps_event_t){.kind = PS_EVENT_MESSAGE,
+                                  .now_ms = kit.now_ms,
+                                  .conn = KIT_CLIENT,
+                                  .message = &push,
+                                  .payload = payload},
+                    2500);
+    kit.now_ms += 40;
+    kit_answer(&kit, 2, 5, PS_APPENDED_OK, 1);
+    cr_assert_eq(kit_count(&kit, PS_KIND_ACK), 1);
+    ack = kit_said(&kit, PS_KIND_ACK);
+    cr_assert(ps_message_has_times(ack));
+    cr_expect_eq(ack->times.work_us, 2500);
+    cr_expect_eq(ack->times.copies_us, 40000 - 2500);
+    cr_expect_eq(ack->times.queue_us + ack->times.gate_us + ack->times.flush_us, 0);
+}
+
 /* Its client knows the newer map, and takes no answer of an older one: it
  * waited until it asked again. */
 Test(replicas, answer_that_waited_is_of_the_epoch_that_it_is_given_in)

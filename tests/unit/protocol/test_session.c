@@ -74,6 +74,23 @@ Test(session, worker_and_patience_travel_with_the_request)
     cr_assert_eq(sent->timeout_ms, 250);
 }
 
+Test(session, asks_for_times_where_the_shard_tells_them)
+{
+    for (int tells = 0; tells < 2; tells++) {
+        FIXTURE(f);
+        ps_op_start_t wanted = {
+            .kind = PS_KIND_PULL, .table = 1, .slice = a_slice(), .wants_times = true};
+        ps_message_t granted = a_welcome(0);
+
+        granted.welcome.filters = tells == 1 ? PS_SPEAKS_TIMES : 0;
+        get_ready(f);
+        receive(f, 0, &granted, NULL);
+        (void)start(f, &wanted);
+        cr_assert_eq(f->outbox.effects[f->outbox.n_effects - 1].message.flags,
+                     tells == 1 ? PS_FLAG_TIMES : 0);
+    }
+}
+
 /* Effects are not zeroed: what a request does not say must be 0 all the same,
  * also where another one stood before. */
 Test(session, what_is_done_on_the_server_travels_with_the_request)

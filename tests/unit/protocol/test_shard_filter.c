@@ -111,7 +111,7 @@ Test(shard_filter, welcome_offers_what_both_speak)
 
     offered.filters = 0xFFFFFF00U | PS_FILTER_BIT_LZ4;
     cr_assert_eq(hello(&bench, &offered), PSD_OK);
-    cr_assert_eq(said(&bench)->welcome.filters, PS_FILTER_BIT_LZ4);
+    cr_assert_eq(said(&bench)->welcome.filters, PS_FILTER_BIT_LZ4 | PS_SPEAKS_TIMES);
 }
 
 Test(shard_filter, coded_requests_are_plain_ones)

@@ -113,6 +113,48 @@ Test(shard_held, serves_a_pull_behind_the_push_that_it_names)
     cr_expect_eq(n_sent(), 2, "the acknowledgement and the values");
 }
 
+/* Of the one that asks; now_us of an event is finer than its now_ms. */
+Test(shard_held, tells_how_long_a_pull_was_held)
+{
+    ps_message_t message = {.kind = PS_KIND_PULL,
+                            .pull = {.table = 1,
+                                     .epoch = 4,
+                                     .after = 1,
+                                     .rows = PS_ROWS_RANGE,
+                                     .type = PS_TYPE_F32,
+                                     .n_rows = 1,
+                                     .n_cols = 1}};
+    const ps_message_t *told = NULL;
+
+    for (int asks = 0; asks < 2; asks++) {
+        message.flags = asks == 1 ? PS_FLAG_TIMES : 0;
+        message.pull.request = 10 + (uint64_t)asks;
+        cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_MESSAGE,
+                                                .now_us = 700,
+                                                .conn = CONN,
+                                                .message = &message}),
+                     PSD_OK);
+    }
+    message = push_message(1);
+    bench.now_ms += 30;
+    cr_assert_eq(push_as(&bench, &message, 0, 2.0F), PSD_OK);
+    cr_assert_eq(n_sent(), 3, "the acknowledgement and the values, twice");
+    for (size_t i = 0; i < bench.outbox.n_effects; i++) {
+        const ps_message_t *sent = &bench.outbox.effects[i].message;
+
+        if (bench.outbox.effects[i].kind == PS_EFFECT_SEND && ps_message_has_times(sent)) {
+            cr_assert_null(told, "one of them asked");
+            told = sent;
+        }
+    }
+    cr_assert_not_null(told);
+    cr_expect(told->kind == PS_KIND_VALUES && told->values.request == 11);
+    cr_expect_eq(told->times.queue_us, 130000 - 700);
+    cr_expect_eq(told->times.gate_us + told->times.work_us + told->times.copies_us +
+                     told->times.flush_us,
+                 0);
+}
+
 /* Its client may think that the push has ended: it said nothing, for good. */
 Test(shard_held, says_what_a_repeated_pull_waits_behind)
 {

@@ -57,6 +57,30 @@ static void assert_round_trip(const ps_message_t *message, const ps_body_t *body
     cr_assert(parcel_same_body(&got_body, body));
 }
 
+Test(message, times_of_an_answer_come_whole_or_are_refused)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    ps_message_t message;
+    ps_message_t got;
+    ps_body_t body = {0};
+    uint8_t header[PS_HEADER_MAX];
+    size_t size = 0;
+
+    message_sample(PS_KIND_ACK, &message, &body);
+    size = ps_message_encode(&message, header);
+    message.flags = PS_FLAG_TIMES;
+    message.times = (ps_times_t){1, 2, 3, 4, UINT64_MAX};
+    cr_assert_eq(ps_message_encode(&message, header), size + 5 * sizeof(uint64_t));
+    for (size_t cut = 0; cut <= 5 * sizeof(uint64_t); cut++) {
+        const ps_bytes_t frame = {header, size + cut};
+        psd_status_t rc = ps_message_decode(&frame, 1, &got, &body, err);
+
+        cr_assert_eq(rc, cut == 5 * sizeof(uint64_t) ? PSD_OK : PSD_PROTO);
+    }
+    cr_assert(got.times.queue_us == 1 && got.times.gate_us == 2 && got.times.work_us == 3 &&
+              got.times.copies_us == 4 && got.times.flush_us == UINT64_MAX);
+}
+
 Test(message, kinds_have_names)
 {
     cr_assert_str_eq(ps_kind_name(PS_KIND_HELLO), "HELLO");

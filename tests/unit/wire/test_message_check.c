@@ -59,7 +59,9 @@ Test(message_check, only_push_and_values_may_have_more)
         trial.message.flags = PS_FLAG_MORE;
         (void)snprintf(text, sizeof text, "%s.flags is 1; allowed: the bits of %d",
                        ps_kind_name(trial.message.kind),
-                       trial.message.kind == PS_KIND_PULL ? 6 : 0);
+                       trial.message.kind == PS_KIND_PULL  ? 22
+                       : trial.message.kind == PS_KIND_ACK ? 16
+                                                           : 0);
         assert_says(&trial, PSD_PROTO, text);
     }
 }
@@ -68,13 +70,16 @@ Test(message_check, unknown_flags_are_refused)
 {
     trial_t trial = sample(PS_KIND_PUSH);
 
-    trial.message.flags = 16;
-    assert_says(&trial, PSD_PROTO, "PUSH.flags is 16; allowed: the bits of 15");
+    trial.message.flags = 32;
+    assert_says(&trial, PSD_PROTO, "PUSH.flags is 32; allowed: the bits of 31");
     trial.message.flags = 0x81;
-    assert_says(&trial, PSD_PROTO, "PUSH.flags is 129; allowed: the bits of 15");
+    assert_says(&trial, PSD_PROTO, "PUSH.flags is 129; allowed: the bits of 31");
     trial = sample(PS_KIND_VALUES);
     trial.message.flags = PS_FLAG_KEEP;
-    assert_says(&trial, PSD_PROTO, "VALUES.flags is 4; allowed: the bits of 3");
+    assert_says(&trial, PSD_PROTO, "VALUES.flags is 4; allowed: the bits of 19");
+    trial = sample(PS_KIND_MARK);
+    trial.message.flags = PS_FLAG_TIMES;
+    assert_says(&trial, PSD_PROTO, "MARK.flags is 16; allowed: the bits of 0");
 }
 
 Test(message_check, only_a_plain_push_of_a_worker_marks)
