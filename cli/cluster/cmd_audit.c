@@ -43,6 +43,8 @@ typedef struct audit {
     const char *file;           /* that is read; NULL: a psd was asked */
     json_t *kept;               /* owned; an array */
     uint64_t since_ms;          /* since 1970 */
+    const char *who;            /* only of this principal; NULL: of all */
+    bool only_refused;
     size_t last;
     uint64_t n_unread; /* that are not JSON */
 } audit_t;
@@ -75,7 +77,9 @@ static psd_status_t keep_line(audit_t *self, ps_bytes_t line, psd_error_t *err)
         self->n_unread++;
         return PSD_OK;
     }
-    if (ps_json_u64(value, "unix_ms") < self->since_ms) {
+    if (ps_json_u64(value, "unix_ms") < self->since_ms ||
+        (self->who != NULL && strcmp(ps_json_text(value, "who"), self->who) != 0) ||
+        (self->only_refused && strcmp(ps_json_text(value, "result"), "DENIED") != 0)) {
         return PSD_OK;
     }
     if (json_array_append(self->kept, value) != 0) {
@@ -260,11 +264,16 @@ static psd_status_t read_options(const ps_cli_t *cli, audit_t *self, psd_error_t
 
     self->verifies = ps_args_on(&cli->args, "verify");
     self->last = (size_t)ps_args_u64(&cli->args, "last");
+    self->who = ps_args_text(&cli->args, "who");
+    self->only_refused = ps_args_on(&cli->args, "refused");
+    if (self->verifies &&
+        (self->who != NULL || self->only_refused || ps_args_given(&cli->args, "since"))) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--verify checks all lines; it goes without --since, --who and "
+                             "--refused");
+    }
     if (!ps_args_given(&cli->args, "since")) {
         return PSD_OK;
-    }
-    if (self->verifies) {
-        return psd_error_set(err, PSD_USAGE, "--verify checks all lines; it goes without --since");
     }
     (void)clock_gettime(CLOCK_REALTIME, &now);
     self->since_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000 -

@@ -402,7 +402,7 @@ _pscli() {
     "auth whoami")
         ;;
     "auth audit")
-        flags+=" --verify --since --last"
+        flags+=" --verify --since --who --refused --last"
         case $previous in
         esac
         ;;

@@ -292,6 +292,8 @@ complete -c pscli -f -n '__fish_seen_subcommand_from auth; and not __fish_seen_s
 complete -c pscli -f -n '__fish_seen_subcommand_from auth; and not __fish_seen_subcommand_from keygen list allow deny can-i whoami audit' -a audit -d 'show who changed what, and who was refused'
 complete -c pscli -n '__fish_seen_subcommand_from auth; and __fish_seen_subcommand_from audit' -l verify -d 'check the digest of each line, and name the first wrong one; the exit code is 1 if there is one'
 complete -c pscli -n '__fish_seen_subcommand_from auth; and __fish_seen_subcommand_from audit' -l since -r -d 'only lines of the last DURATION (30m, 12h)'
+complete -c pscli -n '__fish_seen_subcommand_from auth; and __fish_seen_subcommand_from audit' -l who -r -d 'only what this principal asked for'
+complete -c pscli -n '__fish_seen_subcommand_from auth; and __fish_seen_subcommand_from audit' -l refused -d 'only requests that were refused for lack of a right'
 complete -c pscli -n '__fish_seen_subcommand_from auth; and __fish_seen_subcommand_from audit' -l last -s n -r -d 'only the last N lines'
 complete -c pscli -f -n '__fish_seen_subcommand_from bench; and not __fish_seen_subcommand_from push pull pushpull latency suite' -a push -d 'measure goodput of pushes'
 complete -c pscli -n '__fish_seen_subcommand_from bench; and __fish_seen_subcommand_from push' -l transport -x -a 'tcp ipc lane all' -d 'transport to the shards'

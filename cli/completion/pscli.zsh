@@ -124,7 +124,7 @@ _pscli() {
     'auth deny') flags+=() ;;
     'auth can-i') flags+=( --as) ;;
     'auth whoami') flags+=() ;;
-    'auth audit') flags+=( --verify --since --last) ;;
+    'auth audit') flags+=( --verify --since --who --refused --last) ;;
     'bench push') flags+=( --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration --in-place) ;;
     'bench pull') flags+=( --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration) ;;
     'bench pushpull') flags+=( --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration) ;;

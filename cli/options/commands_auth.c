@@ -72,6 +72,7 @@ static const ps_example_t WHOAMI_EXAMPLES[] = {
 static const ps_example_t AUDIT_EXAMPLES[] = {
     {"pscli auth audit", "who changed what, and who was refused"},
     {"pscli auth audit --since 1h -o json", "the last hour, with all members"},
+    {"pscli auth audit --who alice --refused", "what alice wanted and could not do"},
     {"pscli auth audit --verify", "was any line changed, removed or inserted?"},
     {"sudo pscli auth audit --verify /var/lib/psd", "the files, while psd may be stopped"},
     {NULL, NULL}};
@@ -85,6 +86,11 @@ static const ps_opt_t AUDIT_OPTIONS[] = {
      .min = 1,
      .max = 31536000000,
      .help = "only lines of the last DURATION (30m, 12h)"},
+    {.name = "who",
+     .kind = PS_OPT_TEXT,
+     .value = "NAME",
+     .help = "only what this principal asked for"},
+    {.name = "refused", .help = "only requests that were refused for lack of a right"},
     {.name = "last",
      .letter = 'n',
      .kind = PS_OPT_U64,

@@ -86,6 +86,10 @@ owner 0 auth audit -n 3 -o jsonl
 owner 0 auth audit --since 1h
 out_has 'alice .*table_inspect .*bob.t3 .*DENIED'
 as alice expect 4 auth audit
+owner 0 auth audit --who alice --refused -o jsonl
+[ "$(grep -c '"who":"alice".*"DENIED"' "$out_file")" -eq "$(wc -l <"$out_file")" ] ||
+    fail "--who alice --refused: $(cat "$out_file")"
+expect 2 auth audit --verify --refused "$file"
 owner 0 auth audit --verify
 out_has "^verified: lines 1 to $(wc -l <"$file"), "
 verified "$file"
