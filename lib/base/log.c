@@ -128,6 +128,25 @@ void ps_log(ps_log_level_t level, const char *event, const char *format, ...)
     }
 }
 
+static bool goes_on(char byte) /* it is a later byte of a UTF-8 character */
+{
+    return ((unsigned char)byte & 0xC0U) == 0x80U;
+}
+
+/* Without the part of a character at the end, of which byte would be next. */
+static size_t whole(const char *text, size_t size, char byte)
+{
+    size_t before = size;
+
+    if (!goes_on(byte)) {
+        return size;
+    }
+    while (before > 0 && size - before < 2 && goes_on(text[before - 1])) {
+        before--;
+    }
+    return before > 0 && (unsigned char)text[before - 1] >= 0xC0U ? before - 1 : size;
+}
+
 const char *ps_log_quote(const char *text, char *ret, unsigned long size)
 {
     size_t at = 0;
@@ -143,6 +162,7 @@ const char *ps_log_quote(const char *text, char *ret, unsigned long size)
         bool escape = *text == '"' || *text == '\\' || *text == '\n';
 
         if (at + (escape ? 2 : 1) + 2 > size) {
+            at = 1 + whole(ret + 1, at - 1, *text);
             break; /* the closing quote and '\0' must fit */
         }
         if (escape) {

@@ -144,6 +144,13 @@ Test(log, quote_is_cut_to_fit_and_never_in_an_escape)
     cr_assert_str_eq(ps_log_quote("abcd\"", out, 8), "\"abcd\"");
     cr_assert_str_eq(ps_log_quote("abc\"", out, 8), "\"abc\\\"\"");
     cr_assert_str_eq(ps_log_quote("abc", out, 3), "\"\"");
+    for (size_t size = 6; size <= 9; size++) { /* no part of a character, of 2, 3 and 4 bytes */
+        cr_assert_str_eq(ps_log_quote("abc\xF0\x9F\x98\x80", out, size), "\"abc\"");
+    }
+    cr_assert_str_eq(ps_log_quote("ab\xC3\xA4", out, 6), "\"ab\"");
+    cr_assert_str_eq(ps_log_quote("ab\xC3\xA4", out, 7), "\"ab\xC3\xA4\"");
+    cr_assert_str_eq(ps_log_quote("a\xE2\x82\xAC", out, 6), "\"a\"");
+    cr_assert_str_eq(ps_log_quote("\x80\x80\x80\x80", out, 6), "\"\x80\x80\x80\"");
     cr_assert_str_eq(ps_log_quote("abc", out, 2), "");
     cr_assert_str_eq(ps_log_quote("abc", out, 1), "");
     out[0] = 'z';
