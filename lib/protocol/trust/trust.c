@@ -62,6 +62,16 @@ static bool rule_gives(const ps_rule_t *rule, ps_verb_t verb, ps_object_t object
     return ps_glob_matches(object == PS_OBJECT_TABLE ? rule->tables : rule->jobs, name);
 }
 
+bool ps_principal_is_node(const ps_principal_t *self)
+{
+    for (uint32_t i = 0; i < self->n_rules; i++) {
+        if (self->rules[i].role == PS_ROLE_NODE) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool ps_trust_may(const ps_principal_t *who, ps_verb_t verb, ps_object_t object, const char *name)
 {
     if (who == NULL || who->denied || (unsigned)verb >= PS_VERB_END ||

@@ -122,6 +122,9 @@ bool ps_text_is_glob(const char *text);
  */
 bool ps_trust_may(const ps_principal_t *who, ps_verb_t verb, ps_object_t object, const char *name);
 
+/* One of its rules is that of nodes, whether it is denied or not. */
+bool ps_principal_is_node(const ps_principal_t *self);
+
 /* The name and the rules are such that it may be stored.
  * Errors: PSD_INVALID names what is wrong. */
 PSD_MUST_CHECK psd_status_t ps_principal_check(const ps_principal_t *self, psd_error_t *err);

@@ -255,9 +255,7 @@ static bool has_nodes(const ps_registry_t *registry)
     bool found = false;
 
     for (size_t i = 0; !found && i < ps_registry_n_principals(registry); i++) {
-        const ps_principal_t *principal = ps_registry_principal_at(registry, i);
-
-        found = principal->n_rules > 0 && principal->rules[0].role == PS_ROLE_NODE;
+        found = ps_principal_is_node(ps_registry_principal_at(registry, i));
     }
     return found;
 }

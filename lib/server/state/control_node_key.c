@@ -34,16 +34,6 @@ static bool name_of(const char *node, char ret[PS_NAME_MAX + 1])
     return n > 0 && n <= PS_NAME_MAX;
 }
 
-static bool is_of_node(const ps_principal_t *principal)
-{
-    for (uint32_t i = 0; i < principal->n_rules; i++) {
-        if (principal->rules[i].role == PS_ROLE_NODE) {
-            return true;
-        }
-    }
-    return false;
-}
-
 psd_status_t ps_control_check_node_name(const ps_control_t *self, const char *node,
                                         psd_error_t *err)
 {
@@ -57,7 +47,7 @@ psd_status_t ps_control_check_node_name(const ps_control_t *self, const char *no
                              node, strlen(node), PS_NAME_MAX - strlen(PREFIX));
     }
     known = ps_registry_principal(self->is.registry, name);
-    return known == NULL || is_of_node(known)
+    return known == NULL || ps_principal_is_node(known)
                ? PSD_OK
                : psd_error_set(err, PSD_INVALID,
                                "principal %s is no node; choose another node.name", name);
@@ -81,7 +71,7 @@ psd_status_t ps_control_check_no_member(const ps_control_t *self, const char *pr
 {
     const ps_principal_t *known = ps_registry_principal(self->is.registry, principal);
 
-    return known == NULL || known->denied || !is_of_node(known) ||
+    return known == NULL || known->denied || !ps_principal_is_node(known) ||
                    strncmp(principal, PREFIX, strlen(PREFIX)) != 0
                ? PSD_OK
                : ps_control_check_guest(self, principal + strlen(PREFIX), err);
@@ -113,7 +103,7 @@ psd_status_t ps_control_deny_node(ps_control_t *self, const ps_control_request_t
     psd_status_t rc = PSD_OK;
 
     ps_invites_drop(&self->invites, node);
-    if (known == NULL || known->denied || !is_of_node(known)) {
+    if (known == NULL || known->denied || !ps_principal_is_node(known)) {
         return PSD_OK;
     }
     next = *known;

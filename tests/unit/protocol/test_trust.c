@@ -316,6 +316,21 @@ Test(trust, a_principal_has_a_name_a_key_or_uid_and_rules)
     assert_refused(&who, "17 rules");
 }
 
+Test(trust, a_node_is_one_by_any_of_its_rules)
+{
+    ps_principal_t who = {.name = "node.a", .n_rules = 2};
+
+    who.rules[0] = (ps_rule_t){.role = PS_ROLE_READER, .tables = "*", .jobs = "*"};
+    who.rules[1] = (ps_rule_t){.role = PS_ROLE_NODE, .tables = "*", .jobs = "*"};
+    cr_expect(ps_principal_is_node(&who));
+    who.denied = true;
+    cr_expect(ps_principal_is_node(&who), "it stays one");
+    who.n_rules = 1;
+    cr_expect_not(ps_principal_is_node(&who));
+    who.n_rules = 0;
+    cr_expect_not(ps_principal_is_node(&who));
+}
+
 Test(trust, equal_is_what_has_the_same_rights)
 {
     const ps_principal_t who = alice();
