@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli: reads the command line, runs the command, reports the result. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,30 @@ static void list_option_names(char names[OPTION_NAMES_MAX][PS_ENV_NAME_SIZE],
     ret_list[n] = NULL;
 }
 
+/* A key of psd.yaml as psd reads it in the environment: "PSD_SHARDS" of "shards". */
+static bool is_key_of_psd(const char *name)
+{
+#define ROOT(path, ...) path,
+#define KEY(path, ...) path,
+    static const char *const PATHS[] = {
+#include "server/config/config_keys.def"
+    };
+
+    for (size_t i = 0; i < sizeof PATHS / sizeof PATHS[0]; i++) {
+        const char *at = name + strlen("PSD_");
+        const char *path = PATHS[i];
+
+        while (*path != '\0' && *at == (*path == '.' ? '_' : toupper((unsigned char)*path))) {
+            path++;
+            at++;
+        }
+        if (*path == '\0' && *at == '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Without this, pscli would silently ignore a misspelt variable. */
 static void warn_of_near(const ps_out_t *out, const char *prefix, const char *const *known)
 {
@@ -43,7 +68,8 @@ static void warn_of_near(const ps_out_t *out, const char *prefix, const char *co
     for (size_t at = 0; ps_env_next(environ, &at, prefix, name);) {
         const char *near = ps_text_suggest(name, known);
 
-        if (near != NULL && strcmp(near, name) != 0) {
+        if (near != NULL && strcmp(near, name) != 0 &&
+            (strncmp(name, "PSD_", strlen("PSD_")) != 0 || !is_key_of_psd(name))) {
             ps_say(out, "warning: no option has the variable %s; did you mean %s?", name, near);
         }
     }

@@ -91,7 +91,7 @@ err_has 'did you mean "table"'
 PSCLI_TIMEOUTT=5s PSD_TRANSPRT=tcp run table list
 err_has 'warning: no option has the variable PSCLI_TIMEOUTT; did you mean PSCLI_TIMEOUT\?'
 err_has 'warning: no option has the variable PSD_TRANSPRT; did you mean PSD_TRANSPORT\?'
-PSD_LIMITS_CHUNK_BYTES=65536 run table list
+PSD_LIMITS_CHUNK_BYTES=65536 PSD_SHARDS=2 run table list
 [ ! -s "$work/err" ] || { fail "a key of psd is warned of"; show; }
 
 # ---- numbers above 2^53 ----
