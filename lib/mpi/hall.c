@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the MPI thread asks of the hall. */
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -41,6 +43,7 @@ ps_hall_t *ps_hall_new(int rank, int size)
     (void)pthread_mutex_init(&self->mutex, NULL);
     TAILQ_INIT(&self->listed);
     STAILQ_INIT(&self->loose);
+    STAILQ_INIT(&self->said);
     return self;
 }
 
@@ -113,9 +116,91 @@ bool ps_hall_watches(ps_hall_t *self, int rank)
     bool watches = false;
 
     ps_hall_lock(self);
-    watches = !self->has_ended[rank] && self->n_channels[rank] > 0;
+    watches = !self->has_ended[rank] &&
+              (self->n_channels[rank] > 0 || (self->watches_all && rank != self->rank));
     ps_hall_unlock(self);
     return watches;
+}
+
+/* ---- what ranks say ------------------------------------------------------ */
+
+void ps_hall_watch_all(ps_hall_t *self)
+{
+    ps_hall_lock(self);
+    self->watches_all = true;
+    ps_hall_unlock(self);
+}
+
+/* One for each rank at the end of the list. false: no memory. */
+static bool make_says(const ps_hall_t *self, const char *key, const char *value,
+                      ps_mpi_parcels_t *parcels)
+{
+    for (int i = 0; i < self->size; i++) {
+        ps_mpi_parcel_t *parcel = ps_mpi_parcel_say(i, key, value);
+
+        if (parcel == NULL) {
+            ps_mpi_parcels_done(parcels);
+            return false;
+        }
+        STAILQ_INSERT_TAIL(parcels, parcel, in_line);
+    }
+    return true;
+}
+
+int ps_hall_say(ps_hall_t *self, const char *key, const char *value)
+{
+    ps_mpi_parcels_t parcels = STAILQ_HEAD_INITIALIZER(parcels);
+    ps_mpi_parcel_t *parcel = NULL;
+
+    if (strlen(key) >= PS_CARRIER_TEXT || strlen(value) >= PS_CARRIER_TEXT) {
+        return EINVAL;
+    }
+    if (!make_says(self, key, value, &parcels)) {
+        return ENOMEM;
+    }
+    ps_hall_lock(self);
+    while ((parcel = STAILQ_FIRST(&parcels)) != NULL) {
+        STAILQ_REMOVE_HEAD(&parcels, in_line);
+        if (parcel->rank == self->rank) {
+            STAILQ_INSERT_TAIL(&self->said, parcel, in_line);
+        } else {
+            STAILQ_INSERT_TAIL(&self->loose, parcel, in_line);
+        }
+    }
+    ps_hall_tell(self);
+    ps_hall_unlock(self);
+    return 0;
+}
+
+bool ps_hall_find(ps_hall_t *self, const char *wanted, char ret_value[PS_CARRIER_TEXT])
+{
+    const ps_mpi_parcel_t *parcel = NULL;
+    bool found = false;
+
+    ps_hall_lock(self);
+    STAILQ_FOREACH(parcel, &self->said, in_line)
+    {
+        const char *key = NULL;
+        const char *value = NULL;
+
+        ps_mpi_parcel_said(parcel, &key, &value);
+        if (strcmp(key, wanted) == 0) {
+            (void)snprintf(ret_value, PS_CARRIER_TEXT, "%s", value);
+            found = true;
+        }
+    }
+    ps_hall_unlock(self);
+    return found;
+}
+
+bool ps_hall_is_lost(ps_hall_t *self, int rank)
+{
+    bool is_lost = false;
+
+    ps_hall_lock(self);
+    is_lost = self->is_lost[rank];
+    ps_hall_unlock(self);
+    return is_lost;
 }
 
 bool ps_hall_has_lost(ps_hall_t *self)
@@ -263,6 +348,10 @@ void ps_hall_take(ps_hall_t *self, ps_mpi_parcel_t **parcel_p)
             take_close(self, parcel);
             break;
         case PS_MPI_PARCEL_BEAT:
+            break;
+        case PS_MPI_PARCEL_SAY:
+            STAILQ_INSERT_TAIL(&self->said, parcel, in_line);
+            *parcel_p = NULL;
             break;
         case PS_MPI_PARCEL_END:
             self->has_ended[parcel->rank] = true;

@@ -46,6 +46,19 @@ bool ps_end_lie_down(ps_end_t *self);
 void ps_end_get_up(ps_end_t *self);
 bool ps_end_next_gone(ps_end_t *self, uint64_t *ret_conn);
 
+/* ---- what ranks say ------------------------------------------------------ */
+
+/* From now on all ranks are watched, not only those with channels. */
+void ps_hall_watch_all(ps_hall_t *self);
+/* To all ranks. Returns 0 or an errno. */
+int ps_hall_say(ps_hall_t *self, const char *key, const char *value);
+/* false: nothing has come yet. */
+bool ps_hall_find(ps_hall_t *self, const char *key, char ret_value[PS_CARRIER_TEXT]);
+/* It was silent for too long, and still is. */
+bool ps_hall_is_lost(ps_hall_t *self, int rank);
+/* Some rank is. */
+bool ps_hall_has_lost(ps_hall_t *self);
+
 /* ---- the MPI thread ------------------------------------------------------ */
 
 /* Moves what may go to the end of *parcels; not to a rank that n_sending says has
@@ -54,11 +67,9 @@ void ps_hall_collect(ps_hall_t *self, const uint32_t *n_sending, uint32_t most,
                      ps_mpi_parcels_t *parcels);
 /* Takes in what came from its rank; takes *parcel_p. */
 void ps_hall_take(ps_hall_t *self, ps_mpi_parcel_t **parcel_p);
-/* The rank is to be heard: there are channels to it, and it has not said that it
- * ends. */
+/* The rank is to be heard: there are channels to it, or all are watched; but not
+ * after it has said that it ends. */
 bool ps_hall_watches(ps_hall_t *self, int rank);
-/* Some rank was silent for too long, and still is. */
-bool ps_hall_has_lost(ps_hall_t *self);
 /* The rank does not answer: its channels are gone. */
 void ps_hall_lose(ps_hall_t *self, int rank);
 /* Drops what lingers for too long. true: something lingers still. */

@@ -49,11 +49,13 @@ struct ps_hall {
     bool sleeps;
     bool has_news; /* since it has last collected */
     int size;
-    int rank;               /* the process's own */
-    uint32_t *n_channels;   /* of each rank; open, or lingering */
-    uint32_t *n_collected;  /* for each rank, by the collect that runs */
-    bool *has_ended;        /* each rank; it has said so */
-    bool *is_lost;          /* each rank */
+    int rank;              /* the process's own */
+    uint32_t *n_channels;  /* of each rank; open, or lingering */
+    uint32_t *n_collected; /* for each rank, by the collect that runs */
+    bool *has_ended;       /* each rank; it has said so */
+    bool *is_lost;         /* each rank */
+    bool watches_all;
+    ps_mpi_parcels_t said;  /* SAY, also of this process */
     uint32_t n_numbers;     /* given */
     ps_map_t ports;         /* number -> ps_end_t * */
     ps_map_t channels;      /* number -> ps_channel_t *, owned */

@@ -67,6 +67,29 @@ ps_mpi_parcel_t *ps_mpi_parcel_of(const ps_carrier_frame_t *frames, size_t n)
     return self;
 }
 
+ps_mpi_parcel_t *ps_mpi_parcel_say(int rank, const char *key, const char *value)
+{
+    size_t key_size = strlen(key) + 1;
+    size_t value_size = strlen(value) + 1;
+    ps_mpi_parcel_t *self = make(key_size + value_size);
+
+    if (self == NULL) {
+        return NULL;
+    }
+    self->rank = rank;
+    self->head.magic = PS_MPI_PARCEL_MAGIC;
+    self->head.kind = PS_MPI_PARCEL_SAY;
+    memcpy(self->body, key, key_size);
+    memcpy(self->body + key_size, value, value_size);
+    return self;
+}
+
+void ps_mpi_parcel_said(const ps_mpi_parcel_t *self, const char **ret_key, const char **ret_value)
+{
+    *ret_key = (const char *)self->body;
+    *ret_value = *ret_key + strlen(*ret_key) + 1;
+}
+
 ps_mpi_parcel_t *ps_mpi_parcel_for(int rank, size_t size)
 {
     size_t head_bytes = sizeof(ps_mpi_parcel_head_t);
@@ -99,6 +122,15 @@ void *ps_mpi_parcel_bytes(ps_mpi_parcel_t *self)
     return (uint8_t *)self + offsetof(ps_mpi_parcel_t, head);
 }
 
+/* Two texts and nothing else. */
+static bool is_said(const ps_mpi_parcel_t *self, size_t size)
+{
+    const uint8_t *end = size == 0 ? NULL : memchr(self->body, 0, size);
+    size_t left = end == NULL ? 0 : size - (size_t)(end + 1 - self->body);
+
+    return left > 0 && left <= PS_CARRIER_TEXT && memchr(end + 1, 0, left) == end + left;
+}
+
 bool ps_mpi_parcel_is_good(const ps_mpi_parcel_t *self)
 {
     size_t left = self->size - sizeof self->head;
@@ -106,6 +138,9 @@ bool ps_mpi_parcel_is_good(const ps_mpi_parcel_t *self)
     if (self->size < sizeof self->head || self->head.magic != PS_MPI_PARCEL_MAGIC ||
         self->head.kind < PS_MPI_PARCEL_OPEN || self->head.kind > PS_MPI_PARCEL_END) {
         return false;
+    }
+    if (self->head.kind == PS_MPI_PARCEL_SAY) {
+        return is_said(self, left);
     }
     if (self->head.kind != PS_MPI_PARCEL_DATA) {
         return left == 0;

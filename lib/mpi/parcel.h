@@ -41,6 +41,7 @@ typedef enum ps_mpi_parcel_kind {
     PS_MPI_PARCEL_CLOSE,    /* channel `to` gets nothing more; 0: the one that `from` is to
                            be told of does not exist */
     PS_MPI_PARCEL_BEAT,     /* the process is alive */
+    PS_MPI_PARCEL_SAY,      /* a key and a value, two texts each with its '\0' */
     PS_MPI_PARCEL_END,      /* the process has come to its end: nothing more comes */
 } ps_mpi_parcel_kind_t;
 
@@ -72,6 +73,8 @@ ps_mpi_parcel_t *ps_mpi_parcel_new(int rank, ps_mpi_parcel_kind_t kind);
 /* DATA with copies of the frames, 1 .. PS_CARRIER_FRAMES. NULL: no memory, or
  * more than PS_MPI_PARCEL_BYTES_MAX. */
 ps_mpi_parcel_t *ps_mpi_parcel_of(const ps_carrier_frame_t *frames, size_t n);
+/* SAY to a rank. NULL: no memory. */
+ps_mpi_parcel_t *ps_mpi_parcel_say(int rank, const char *key, const char *value);
 /* Room for a message of that size to be received. NULL: no memory. */
 ps_mpi_parcel_t *ps_mpi_parcel_for(int rank, size_t size);
 /* Takes NULL. */
@@ -82,6 +85,8 @@ void ps_mpi_parcels_done(ps_mpi_parcels_t *self);
 void *ps_mpi_parcel_bytes(ps_mpi_parcel_t *self);
 /* What came is whole and has a known kind. */
 bool ps_mpi_parcel_is_good(const ps_mpi_parcel_t *self);
+/* What SAY says; borrowed. */
+void ps_mpi_parcel_said(const ps_mpi_parcel_t *self, const char **ret_key, const char **ret_value);
 /* The frames of DATA, which own the parcel from now on. */
 void ps_mpi_parcel_open(ps_mpi_parcel_t *self, ps_carrier_frame_t frames[PS_CARRIER_FRAMES],
                         size_t *ret_n);

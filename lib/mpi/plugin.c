@@ -133,6 +133,40 @@ static int next_gone(void *end, uint64_t *ret_conn)
     return ps_end_next_gone(end, ret_conn) ? 1 : 0;
 }
 
+/* ---- the world ----------------------------------------------------------- */
+
+static int enter(int *ret_rank, int *ret_size, char ret_reason[PS_CARRIER_REASON])
+{
+    ps_hall_t *hall = NULL;
+    int code = ps_world_enter(&hall, ret_rank, ret_size, ret_reason);
+
+    if (code == 0) {
+        ps_hall_watch_all(hall);
+    }
+    return code;
+}
+
+static int say(const char *key, const char *value)
+{
+    ps_hall_t *hall = ps_world_hall();
+
+    return hall == NULL ? EIO : ps_hall_say(hall, key, value);
+}
+
+static int find(const char *key, char ret_value[PS_CARRIER_TEXT])
+{
+    ps_hall_t *hall = ps_world_hall();
+
+    return hall != NULL && ps_hall_find(hall, key, ret_value) ? 0 : ENOENT;
+}
+
+static int is_lost(int rank)
+{
+    ps_hall_t *hall = ps_world_hall();
+
+    return hall != NULL && ps_hall_is_lost(hall, rank) ? 1 : 0;
+}
+
 static const ps_carrier_plugin_t PLUGIN = {
     .abi = PS_CARRIER_ABI,
     .size = sizeof PLUGIN,
@@ -148,6 +182,11 @@ static const ps_carrier_plugin_t PLUGIN = {
     .lie_down = lie_down,
     .get_up = get_up,
     .next_gone = next_gone,
+    .enter = enter,
+    .say = say,
+    .find = find,
+    .is_lost = is_lost,
+    .count = ps_world_count,
 };
 
 __attribute__((visibility("default"))) const ps_carrier_plugin_t *psd_carrier_plugin(void);

@@ -38,6 +38,8 @@ struct ps_mpi_traffic {
     MPI_Status its;         /* … and what it is; MPI_MESSAGE_NULL: none */
     uint64_t turned_ms;
     bool has_failed;
+    _Atomic uint64_t sent;
+    _Atomic uint64_t received;
 };
 
 ps_mpi_traffic_t *ps_mpi_traffic_new(MPI_Comm comm, int size, ps_hall_t *hall)
@@ -97,6 +99,7 @@ static bool begin_send(ps_mpi_traffic_t *self, ps_mpi_parcel_t *parcel, uint64_t
     self->n_sending[parcel->rank]++;
     self->n_sending_all++;
     self->ranks[parcel->rank].told_ms = now_ms;
+    self->sent += parcel->size;
     if (MPI_Isend(ps_mpi_parcel_bytes(parcel), (int)parcel->size, MPI_BYTE, parcel->rank, TAG,
                   self->comm, &moving->request) != MPI_SUCCESS) {
         lose(self, parcel->rank);
@@ -177,6 +180,7 @@ static bool look_arriving(ps_mpi_traffic_t *self, int rank, uint64_t now_ms)
         }
         STAILQ_REMOVE_HEAD(&state->arriving, in_line);
         self->n_arriving--;
+        self->received += moving->parcel->size;
         state->heard_ms = now_ms;
         ps_hall_take(self->hall, &moving->parcel);
         ps_free(moving);
@@ -283,6 +287,12 @@ bool ps_mpi_traffic_is_moving(const ps_mpi_traffic_t *self)
 {
     return self->n_sending_all > 0 || self->n_arriving > 0 || !STAILQ_EMPTY(&self->ready) ||
            self->matched != MPI_MESSAGE_NULL;
+}
+
+void ps_mpi_traffic_count(const ps_mpi_traffic_t *self, uint64_t *ret_sent, uint64_t *ret_received)
+{
+    *ret_sent = self->sent;
+    *ret_received = self->received;
 }
 
 bool ps_mpi_traffic_has_failed(const ps_mpi_traffic_t *self)

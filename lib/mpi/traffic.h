@@ -32,4 +32,6 @@ void ps_mpi_traffic_look(ps_mpi_traffic_t *self, uint64_t now_ms);
 bool ps_mpi_traffic_is_moving(const ps_mpi_traffic_t *self);
 /* A call of MPI has failed. */
 bool ps_mpi_traffic_has_failed(const ps_mpi_traffic_t *self);
+/* Bytes of MPI messages that were sent and received; from any thread. */
+void ps_mpi_traffic_count(const ps_mpi_traffic_t *self, uint64_t *ret_sent, uint64_t *ret_received);
 #endif

@@ -135,6 +135,19 @@ static bool refuse(const char *reason)
     return false;
 }
 
+/* MPI begins alone, too, as a world of one, and takes a while for it. */
+static bool is_launched(void)
+{
+    static const char *const NAMES[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"};
+
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+        if (getenv(NAMES[i]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool begin_mpi(void)
 {
     int is_begun = 0;
@@ -153,6 +166,9 @@ static bool begin_mpi(void)
                           "MPI_THREAD_MULTIPLE");
         }
         return watch_finalize() || refuse("MPI_Comm_set_attr failed");
+    }
+    if (!is_launched()) {
+        return refuse("no mpirun has started this process");
     }
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level) != MPI_SUCCESS) {
         return refuse("MPI_Init_thread failed");
@@ -342,4 +358,27 @@ int ps_world_enter(ps_hall_t **ret_hall, int *ret_rank, int *ret_size,
     }
     (void)pthread_mutex_unlock(&world.mutex);
     return code;
+}
+
+ps_hall_t *ps_world_hall(void)
+{
+    ps_hall_t *hall = NULL;
+
+    (void)pthread_mutex_lock(&world.mutex);
+    if ((world.stage == RUNS || world.stage == ENDS) && world.pid == getpid()) {
+        hall = world.hall;
+    }
+    (void)pthread_mutex_unlock(&world.mutex);
+    return hall;
+}
+
+void ps_world_count(uint64_t *ret_sent, uint64_t *ret_received)
+{
+    *ret_sent = 0;
+    *ret_received = 0;
+    (void)pthread_mutex_lock(&world.mutex);
+    if (world.traffic != NULL) {
+        ps_mpi_traffic_count(world.traffic, ret_sent, ret_received);
+    }
+    (void)pthread_mutex_unlock(&world.mutex);
 }

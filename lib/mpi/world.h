@@ -26,4 +26,8 @@
  */
 int ps_world_enter(ps_hall_t **ret_hall, int *ret_rank, int *ret_size,
                    char ret_reason[PS_CARRIER_REASON]);
+/* The hall, where the world was entered; else NULL. */
+ps_hall_t *ps_world_hall(void);
+/* Bytes that went through MPI; 0 where it has not begun. */
+void ps_world_count(uint64_t *ret_sent, uint64_t *ret_received);
 #endif

@@ -13,9 +13,12 @@
  *          twice; of a link: 0.
  * Owner    A frame that was sent is the plug-in's until it calls free_frame; one
  *          that was received is psd's until it does the same.
+ *          A *world* is a fixed number of processes, its *ranks*, that were
+ *          started together.
  * Threads  An end is used by one thread; different ends by different ones.
- *          free_frame is called from any thread. No function waits, but for
- *          close.
+ *          free_frame is called from any thread, and so is what is of a world. No
+ *          function waits, but for close, and for enter, bind and connect while
+ *          the world begins.
  * Trust    A plug-in runs inside the process, with all of its rights.
  */
 #ifndef PS_TRANSPORT_CARRIER_PLUGIN_H
@@ -24,9 +27,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PS_CARRIER_ABI 1      /* of this header; psd refuses any other */
+#define PS_CARRIER_ABI 2      /* of this header; psd refuses any other */
 #define PS_CARRIER_FRAMES 4   /* of one message, at most */
 #define PS_CARRIER_REASON 256 /* bytes of a reason, with the '\0' */
+#define PS_CARRIER_TEXT 512   /* bytes of a key or a value, with the '\0' */
 #define PS_CARRIER_ENTRY "psd_carrier_plugin"
 
 typedef struct ps_carrier_frame {
@@ -73,6 +77,20 @@ typedef struct ps_carrier_plugin {
     /* 1: a port's next peer that is gone, after its last message; a link: its
      * peer is gone. */
     int (*next_gone)(void *end, uint64_t *ret_conn);
+
+    /* ---- of a carrier that has a world; else NULL */
+    /* This process's place in it, which begins now. From then on the ranks watch
+     * each other. ret_reason: why not. */
+    int (*enter)(int *ret_rank, int *ret_size, char ret_reason[PS_CARRIER_REASON]);
+    /* Lets all ranks know what belongs to a key. It is never changed. */
+    int (*say)(const char *key, const char *value);
+    /* What a rank has said. ENOENT: nothing has come here yet, or nothing was
+     * entered. */
+    int (*find)(const char *key, char ret_value[PS_CARRIER_TEXT]);
+    /* 1: that rank does not answer, and may be dead. */
+    int (*is_lost)(int rank);
+    /* Bytes that the process has sent and received. */
+    void (*count)(uint64_t *ret_sent, uint64_t *ret_received);
 } ps_carrier_plugin_t;
 
 typedef const ps_carrier_plugin_t *ps_carrier_entry_t(void);

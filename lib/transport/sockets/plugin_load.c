@@ -10,6 +10,7 @@
 #include "transport/sockets/shared_object.h"
 
 #define FILE_SIZE 64
+#define PATH_SIZE 4200
 
 static const char *const NAMES[] = {"mpi", "ucx"};
 
@@ -61,20 +62,54 @@ static psd_status_t load(int fd, const char *file, const char *name,
     return PSD_OK;
 }
 
+/* The directory of carriers. */
+static psd_status_t find_dir(ps_environment_t *said, const char **ret_dir, psd_error_t *err)
+{
+    psd_status_t rc = ps_environment_read("PSD_CARRIER_DIR", said, err);
+
+    *ret_dir = said->text == NULL ? PS_CARRIER_DIR : said->text;
+    return rc;
+}
+
+/* The loader knows an object by its file, whatever the path. */
+const ps_carrier_plugin_t *ps_plugin_loaded(const char *name)
+{
+    ps_environment_t said = {.text = NULL};
+    const char *dir = NULL;
+    char path[PATH_SIZE];
+    void *object = NULL;
+    void *symbol = NULL;
+    ps_carrier_entry_t *entry = NULL;
+    const ps_carrier_plugin_t *plugin = NULL;
+
+    if (find_dir(&said, &dir, NULL) != PSD_OK) {
+        return NULL;
+    }
+    (void)snprintf(path, sizeof path, "%s/libpsd-%.16s.so", dir, name);
+    object = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (object == NULL) {
+        return NULL;
+    }
+    symbol = dlsym(object, PS_CARRIER_ENTRY);
+    if (symbol != NULL) {
+        memcpy(&entry, &symbol, sizeof entry);
+        plugin = entry();
+    }
+    (void)dlclose(object); /* who loaded it keeps it */
+    return plugin != NULL && check(plugin, name, NULL) == PSD_OK ? plugin : NULL;
+}
+
 psd_status_t ps_plugin_load(const char *name, const ps_carrier_plugin_t **ret_plugin,
                             psd_error_t *err)
 {
     ps_environment_t said;
-    const char *dir = PS_CARRIER_DIR;
+    const char *dir = NULL;
     char file[FILE_SIZE];
     int fd = -1;
-    psd_status_t rc = ps_environment_read("PSD_CARRIER_DIR", &said, err);
+    psd_status_t rc = find_dir(&said, &dir, err);
 
     if (rc != PSD_OK) {
         return rc;
-    }
-    if (said.text != NULL) {
-        dir = said.text;
     }
     (void)snprintf(file, sizeof file, "libpsd-%.16s.so", name);
     rc = ps_object_dir(dir, &fd, err);

@@ -17,4 +17,6 @@ const char *ps_plugin_name_of(const char *endpoint);
  */
 PSD_MUST_CHECK psd_status_t ps_plugin_load(const char *name, const ps_carrier_plugin_t **ret_plugin,
                                            psd_error_t *err);
+/* The same, where this process has loaded it before; else NULL. */
+const ps_carrier_plugin_t *ps_plugin_loaded(const char *name);
 #endif

@@ -5,11 +5,13 @@
  *   mpi_ranks talk DIR        both end well
  *   mpi_ranks die DIR FILE    rank 1 kills itself; rank 0 is told, and writes
  *                             FILE */
+#include <errno.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "base/rng.h"
 #include "carrier_kit.h"
+#include "transport/sockets/plugin_socket.h"
 
 #define HIGH_WATER 100
 #define PORT "mpi://1:1" /* the first number of a process */
@@ -21,6 +23,50 @@ static const ps_socket_args_t ARGS = {.high_water = HIGH_WATER,
                                       .assembly_bytes = 256 * MIB,
                                       .chunk_bytes = CHUNK,
                                       .linger_ms = 1000};
+
+/* ---- both ---------------------------------------------------------------- */
+
+static const ps_carrier_plugin_t *mpi;
+
+static bool enter(int rank, psd_error_t *err)
+{
+    char reason[PS_CARRIER_REASON] = "";
+    char value[PS_CARRIER_TEXT];
+    int mine = -1;
+    int size = 0;
+
+    CHECK_OK(ps_plugin_load("mpi", &mpi, err), err);
+    CHECK(ps_plugin_loaded("ucx") == NULL && ps_plugin_loaded("mpi") == mpi);
+    CHECK(mpi->find("name 0", value) == ENOENT);
+    CHECK(mpi->enter(&mine, &size, reason) == 0);
+    return mine == rank && size == 2;
+}
+
+static bool hear(const char *key, const char *wanted)
+{
+    uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
+    char value[PS_CARRIER_TEXT];
+
+    while (mpi->find(key, value) != 0) {
+        CHECK(ps_now_ms() < until_ms);
+        CHECK(ps_socket_wait(NULL, 0, 1, NULL, NULL) == PSD_OK);
+    }
+    CHECK(strcmp(value, wanted) == 0);
+    return true;
+}
+
+static bool names_are_known(int rank, psd_error_t *err)
+{
+    char long_text[2 * PS_CARRIER_TEXT];
+
+    memset(long_text, 'x', sizeof long_text - 1);
+    long_text[sizeof long_text - 1] = '\0';
+    CHECK(enter(rank, err));
+    CHECK(mpi->say(long_text, "") == EINVAL && mpi->say("", long_text) == EINVAL);
+    CHECK(mpi->say(rank == 0 ? "name 0" : "name 1", rank == 0 ? "anne" : "") == 0);
+    CHECK(hear("name 0", "anne") && hear("name 1", ""));
+    return mpi->is_lost(0) == 0 && mpi->is_lost(1) == 0;
+}
 
 /* ---- rank 1 -------------------------------------------------------------- */
 
@@ -62,6 +108,7 @@ static bool answer(psd_error_t *err)
     ps_socket_t *port = NULL;
     int n_gone = 0;
 
+    CHECK(names_are_known(1, err));
     CHECK_OK(ps_socket_bind(&endpoint, 1, &ARGS, &port, err), err);
     CHECK(strcmp(ps_socket_endpoint(port, 0), PORT) == 0);
     while (n_gone < N_LINKS && ps_now_ms() < until_ms) {
@@ -191,8 +238,11 @@ static bool ask(psd_error_t *err)
 {
     ps_socket_t *links[N_LINKS] = {NULL};
     ps_socket_t *other = NULL;
+    uint64_t n_sent = 0;
+    uint64_t n_received = 0;
     bool ok = true;
 
+    CHECK(names_are_known(0, err));
     CHECK_ERROR(ps_socket_connect("mpi://2:1", &ARGS, &other, err), PSD_INVALID,
                 "connect \"mpi://2:1\": the world has 2 ranks", err);
     CHECK_ERROR(ps_socket_connect("mpi://1", &ARGS, &other, err), PSD_INVALID,
@@ -205,6 +255,8 @@ static bool ask(psd_error_t *err)
     for (int i = 0; i < N_LINKS; i++) {
         ps_socket_close(&links[i]);
     }
+    mpi->count(&n_sent, &n_received);
+    CHECK(n_sent > 12 * MIB && n_received > 12 * MIB);
     return ok;
 }
 
@@ -216,6 +268,7 @@ static bool die(psd_error_t *err)
     ps_socket_t *port = NULL;
     got_t got;
 
+    CHECK(enter(1, err));
     CHECK_OK(ps_socket_bind(&endpoint, 1, &ARGS, &port, err), err);
     CHECK_OK(receive(port, NULL, &got, err), err);
     CHECK(send_back(port, &got, err));
@@ -230,6 +283,7 @@ static bool outlive(const char *file, psd_error_t *err)
     ps_socket_t *link = NULL;
     FILE *to = NULL;
 
+    CHECK(enter(0, err));
     CHECK(connect_link(&link, err));
     CHECK_OK(send_numbered(link, 0, 2, 0, err), err);
     while (!ps_socket_is_gone(link) && ps_now_ms() < until_ms) {
@@ -237,7 +291,7 @@ static bool outlive(const char *file, psd_error_t *err)
 
         CHECK_OK(ps_socket_wait(&link, 1, 1000, &ready, err), err);
     }
-    CHECK(ps_socket_is_gone(link));
+    CHECK(ps_socket_is_gone(link) && mpi->is_lost(1) == 1);
     CHECK_ERROR(send_numbered(link, 0, 3, 300, err), PSD_BUSY, "send: peer is gone", err);
     ps_socket_close(&link);
     to = fopen(file, "we");
