@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connecting: to a cluster, to a server of this process, or beside a node of it. */
+/* Connecting: to a cluster, to a server of this process, beside a node of it, or to the ranks of
+ * an MPI world. */
 #include <string.h>
 
 #include "client/connection/client_state.h"
 #include "client/connection/nearest.h"
 #include "client/connection/private_server.h"
+#include "client/connection/rank_server.h"
 #include "client/job/serving_node.h"
 #include "transport/environment/environment.h"
 
@@ -44,6 +46,23 @@ static psd_status_t connect_beside(const char *join, const psd_options_t *option
     return rc;
 }
 
+/* To the servers of the ranks that mpirun has started. */
+static psd_status_t connect_ranks(const psd_options_t *options, psd_client_t **ret_client,
+                                  psd_error_t *err)
+{
+    const char *endpoint = NULL;
+    psd_status_t rc = ps_rank_server_hold(&endpoint, err);
+
+    if (rc != PSD_OK) {
+        return psd_error_wrap(err, rc, "connect to " PS_RANKS_ENDPOINT);
+    }
+    rc = ps_client_connect(endpoint, options, ret_client, err);
+    if (rc == PSD_OK) {
+        (*ret_client)->has_gathered = true;
+    }
+    return rc;
+}
+
 psd_status_t psd_connect(const char *endpoint, const psd_options_t *options,
                          psd_client_t **ret_client, psd_error_t *err)
 {
@@ -63,6 +82,9 @@ psd_status_t psd_connect(const char *endpoint, const psd_options_t *options,
     if (endpoint == NULL || endpoint[0] == '\0') {
         ps_nearest_endpoint(nearest);
         endpoint = nearest;
+    }
+    if (strcmp(endpoint, PS_RANKS_ENDPOINT) == 0) {
+        return connect_ranks(options, ret_client, err);
     }
     if (strncmp(endpoint, PS_PRIVATE_ENDPOINT, prefix) != 0) {
         return ps_client_connect(endpoint, options, ret_client, err);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../program/launch.h"
 #include "../program/number.h"
 
 #define WORKERS_MAX 4096
@@ -17,10 +18,10 @@
 
 static const char *const ACKS[] = {"memory", "replica", "disk"};
 
-static psd_status_t read_environment(const char *name, uint32_t preset, uint32_t *ret_value,
-                                     psd_error_t *err)
+/* text: NULL is the preset. */
+static psd_status_t read_number(const char *name, const char *text, uint32_t preset,
+                                uint32_t *ret_value, psd_error_t *err)
 {
-    const char *text = getenv(name);
     uint64_t value = preset;
 
     if (text != NULL && (!ex_number_u64(text, &value) || value > WORKERS_MAX)) {
@@ -33,10 +34,10 @@ static psd_status_t read_environment(const char *name, uint32_t preset, uint32_t
 
 psd_status_t ex_job_rank(uint32_t *ret_worker, uint32_t *ret_n_workers, psd_error_t *err)
 {
-    psd_status_t rc = read_environment("PSD_WORKER", 0, ret_worker, err);
+    psd_status_t rc = read_number("PSD_WORKER", ex_launch_rank(), 0, ret_worker, err);
 
     if (rc == PSD_OK) {
-        rc = read_environment("PSD_WORKERS", 1, ret_n_workers, err);
+        rc = read_number("PSD_WORKERS", ex_launch_size(), 1, ret_n_workers, err);
     }
     if (rc == PSD_OK && *ret_worker >= *ret_n_workers) {
         rc = psd_error_set(err, PSD_USAGE,

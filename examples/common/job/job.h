@@ -12,7 +12,8 @@
  * ex_job - a worker's side of the server: connection, rank, tables, meeting
  *
  * What     Each process is one worker of the job: rank $PSD_WORKER of
- *          $PSD_WORKERS, as pscli run sets them, else 0 of 1. Every clock of a
+ *          $PSD_WORKERS, as pscli run sets them (or as launch.h finds them), else
+ *          0 of 1. Every clock of a
  *          worker sends a mark to every table that it has opened, so open a
  *          table that you need only at the end at the end. ex_job_prepare makes
  *          a table without opening it.

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "launch.h"
+
 #define PATH_SIZE 4096
 
 static bool is_output(const ps_opt_t *option)
@@ -154,7 +156,7 @@ static psd_status_t check_apart(const ex_command_t *command, const void *options
 
 psd_status_t ex_outputs_check(const ex_command_t *command, const void *options, psd_error_t *err)
 {
-    const char *rank = getenv("PSD_WORKER");
+    const char *rank = ex_launch_rank();
     psd_status_t rc = PSD_OK;
 
     if (rank != NULL && strcmp(rank, "0") != 0) {

@@ -89,7 +89,7 @@ static psd_status_t open_library(psd_error_t *err)
 }
 
 /* What would be wrong for a node of a job, or the same for all its processes on a host,
- * whatever the environment says. The registry is another node's. */
+ * whatever the environment says. The registry is one node's. */
 static psd_status_t set_all(psd_embed_options_t *options, const char *join, psd_error_t *err)
 {
     static const char *const FIXED[][2] = {{"data_dir", ""},
@@ -97,7 +97,7 @@ static psd_status_t set_all(psd_embed_options_t *options, const char *join, psd_
                                            {"node.name", ""},
                                            {"registry.voters", "1"},
                                            {"registry.automatic", "false"}};
-    psd_status_t rc = library.set(options, "cluster.join", join, err);
+    psd_status_t rc = join == NULL ? PSD_OK : library.set(options, "cluster.join", join, err);
 
     for (size_t i = 0; rc == PSD_OK && i < sizeof FIXED / sizeof FIXED[0]; i++) {
         rc = library.set(options, FIXED[i][0], FIXED[i][1], err);

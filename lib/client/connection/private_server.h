@@ -26,9 +26,10 @@ PSD_MUST_CHECK psd_status_t ps_private_server_hold(const char **ret_endpoint, ps
 /* As often as it was held by this process, or by the one that this one was forked from. */
 void ps_private_server_release(void);
 
-/* Starts another one, which joins the cluster of `join` (cluster.join), with one shard unless
- * PSD_SHARDS says more; its directory and its name are its own, and it takes no part in the
- * registry, whatever the environment says. ret_endpoint: borrowed until its stop. Errors as above.
+/* Starts another one, which joins the cluster of `join` (cluster.join; NULL: it begins one), with
+ * one shard unless PSD_SHARDS says more; its directory and its name are its own, and it takes no
+ * part in the registry, whatever the environment says. ret_endpoint: borrowed until its stop.
+ * Errors as above.
  */
 PSD_MUST_CHECK psd_status_t ps_private_server_start(const char *join, struct psd_embed **ret_server,
                                                     const char **ret_endpoint, psd_error_t *err);

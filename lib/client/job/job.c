@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "client/connection/rank_server.h"
 #include "client/job/gather.h"
 #include "client/job/job.h"
 #include "client/requests/marks.h"
@@ -77,10 +78,14 @@ static psd_status_t check_role(const ps_environment_t *said, psd_error_t *err)
 static psd_status_t resolve_rank(int64_t *ret_worker, bool *ret_any, psd_error_t *err)
 {
     ps_environment_t said;
+    int64_t n_ranks = 0;
     psd_status_t rc = ps_environment_read("PSD_WORKER", &said, err);
 
     *ret_worker = 0;
     *ret_any = false;
+    if (rc == PSD_OK && said.text == NULL && ps_rank_server_place(ret_worker, &n_ranks)) {
+        return PSD_OK;
+    }
     if (rc == PSD_OK && said.text == NULL) {
         rc = ps_environment_read("PSD_ROLE", &said, err);
         *ret_any = said.text != NULL;
@@ -98,13 +103,16 @@ psd_status_t ps_wish_resolve(const char *job, int64_t worker, uint32_t n_workers
 {
     int64_t workers = n_workers;
     int64_t delay = max_delay;
+    int64_t rank = 0;
+    int64_t n_ranks = 1;
     psd_status_t rc = resolve_job(job, &ret_wish->job, err);
 
     if (rc == PSD_OK && worker == -1) {
         rc = resolve_rank(&worker, &ret_wish->any_rank, err);
     }
     if (rc == PSD_OK && n_workers == 0) {
-        rc = from_env("PSD_WORKERS", 1, PS_WORKERS_MAX, 1, &workers, err);
+        (void)ps_rank_server_place(&rank, &n_ranks);
+        rc = from_env("PSD_WORKERS", 1, PS_WORKERS_MAX, n_ranks, &workers, err);
     }
     if (rc == PSD_OK && max_delay == PSD_DELAY_ENV) {
         rc = from_env("PSD_MAX_DELAY", -INT32_MAX, INT32_MAX, 0, &delay, err);

@@ -87,9 +87,9 @@ PSD_EXPORT void psd_options_set_on_wait(psd_options_t *self, psd_on_wait_t *on_w
  *               that accepts the client), else tcp://127.0.0.1:7171. "embed:": a
  *               server in this process, which all its clients share; it starts
  *               with the first and ends with the last one, or with the process.
- *               "embed:" and an endpoint: a node in this process, which joins that
- *               cluster. It starts with the first client; others use it, so that an
- *               exit with code 0 waits until no worker of $PSD_JOB is left
+ *               "embed:" and an endpoint: a node here, which joins that cluster; others
+ *               use it, so that an exit with code 0 waits until no worker of $PSD_JOB is
+ *               left. "mpi:": the same in each rank of an mpirun, which find each other
  * options   in  NULL: defaults
  *
  * A node that is not the registry names it, and the client asks there; when the

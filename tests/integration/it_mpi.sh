@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# PSD_ENDPOINT=mpi: under a plain mpirun, with nothing else running: the bits of workers
+# beside a psd, a rank that fails, one that is killed, what is refused, and nothing left.
+# shellcheck disable=SC2016 # words for other shells
+# shellcheck source-path=SCRIPTDIR source=cli_lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
+# shellcheck source-path=SCRIPTDIR source=launch_lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/launch_lib.sh"
+need mpirun openmpi-bin
+export TMPDIR=$work
+mkdir -m 755 "$work/carriers"
+cp "$PSD_MPI_CARRIER" "$work/carriers/libpsd-mpi.so"
+chmod 644 "$work/carriers/libpsd-mpi.so"
+export PSD_CARRIER_DIR=$work/carriers
+
+# program WORDS...: as pscli is run.
+program() {
+    out_file=$work/out
+    err_file=$work/err
+    rc=0
+    "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+    n_checked=$((n_checked + 1))
+}
+
+# by_mpi N PROGRAM...: each rank is a worker and a server.
+by_mpi() {
+    local n=$1
+    shift
+    PSD_ENDPOINT=mpi: program timeout 90 mpirun --allow-run-as-root --oversubscribe \
+        --bind-to none --mca mpi_yield_when_idle 1 -n "$n" \
+        -x PSD_ENDPOINT -x PSD_CARRIER_DIR -x PSD_TIMEOUT_MS "$@"
+}
+
+lr_data
+by_mpi 4 "$PSD_LR_PROGRAM" --train "$work/train" --epochs 2 --save "$work/mpi.txt"
+wants 0 psd-lr by mpirun
+[ ! -s "$err_file" ] || fail "psd-lr by mpirun: $(head -3 "$err_file")"
+cmp -s "$work/local.txt" "$work/mpi.txt" || fail "by mpirun the model has other bits"
+
+# A rank that fails does not wait for the others, and mpirun ends them.
+by_mpi 2 sh -c '[ $OMPI_COMM_WORLD_RANK = 0 ] || exec "$0" --no-such-option; exec "$0" --train "$1"' \
+    "$PSD_LR_PROGRAM" "$work/train"
+[ "$rc" -ne 0 ] || fail "a rank failed, and mpirun says 0"
+# One is killed while the others need it.
+by_mpi 3 "$RANK_SUMS" 1 40 20
+[ "$rc" -eq 137 ] || fail "a rank was killed: mpirun says $rc, not 137"
+wait_for none_left "$RANK_SUMS" || fail "ranks outlive mpirun: $(marks_of "$RANK_SUMS")"
+
+# One line each, and no wait.
+PSD_ENDPOINT=mpi: program "$PSD_HELLO_PROGRAM"
+wants 1 psd-hello without mpirun
+err_has 'connect to mpi:: carrier mpi: no mpirun has started this process'
+err_is_one_line || fail "without mpirun: not one line"
+PSD_ENDPOINT=mpi: PSD_CARRIER_DIR=$work program "$PSD_HELLO_PROGRAM"
+err_has "connect to mpi:: carrier mpi, $work/libpsd-mpi\\.so: No such file or directory"
+err_is_one_line || fail "without the plug-in: not one line"
+cli_finish
