@@ -10,12 +10,26 @@
 
 #include "base/cursor.h"
 
-void ps_hash_id(const void *data, size_t size, ps_id_t *ret_id)
+static void store_id(XXH128_hash_t hash, ps_id_t *ret_id)
 {
-    XXH128_hash_t hash = XXH3_128bits(data, size);
-
     ps_store_u64(ret_id->bytes, hash.low64);
     ps_store_u64(ret_id->bytes + 8, hash.high64);
+}
+
+void ps_hash_id(const void *data, size_t size, ps_id_t *ret_id)
+{
+    store_id(XXH3_128bits(data, size), ret_id);
+}
+
+void ps_hash_id_spans(const ps_bytes_t *spans, size_t n, ps_id_t *ret_id)
+{
+    XXH3_state_t state;
+
+    (void)XXH3_128bits_reset(&state);
+    for (size_t i = 0; i < n; i++) {
+        (void)XXH3_128bits_update(&state, spans[i].data, spans[i].size);
+    }
+    store_id(XXH3_128bits_digest(&state), ret_id);
 }
 
 uint64_t ps_hash_bytes(const void *data, size_t size, uint64_t seed)

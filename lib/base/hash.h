@@ -13,6 +13,9 @@
  * halves little-endian. Not collision-resistant against an attacker. */
 void ps_hash_id(const void *data, size_t size, ps_id_t *ret_id);
 
+/* The same of n spans as if they were contiguous. */
+void ps_hash_id_spans(const ps_bytes_t *spans, size_t n, ps_id_t *ret_id);
+
 /* XXH3-64 of the bytes. */
 uint64_t ps_hash_bytes(const void *data, size_t size, uint64_t seed);
 

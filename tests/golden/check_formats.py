@@ -14,7 +14,7 @@ import sys
 # so do the relays of workers. What HELLO and WELCOME agree on by a bit has no
 # number: other bytes take another bit.
 BETWEEN_NODES = ("append", "appended", "peer", "rows", "taken")
-OF_RELAYS = ("bundle", "meet", "relayed")
+OF_RELAYS = ("bundle", "meet", "relayed", "rows_on", "want")
 NUMBERS = {
     "PS_VERSION": "lib/wire/messages/message.h",
     "PS_NODE_FORMAT": "lib/wire/messages/formats.h",
@@ -28,6 +28,7 @@ NUMBERS = {
 def stands_for(number, name):
     of_nodes = re.match(rf"message_({'|'.join(BETWEEN_NODES)})[_.]", name)
     of_relays = re.match(rf"message_({'|'.join(OF_RELAYS)})[_.]", name)
+    of_nodes = of_nodes and not of_relays
     if number == "PS_OVERLAY_FORMAT":
         return bool(of_relays)
     if number == "PS_VERSION":

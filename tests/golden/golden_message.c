@@ -165,6 +165,7 @@ Test(golden_message, body_in_frames_of_its_own)
     check(PS_KIND_CHUNK, "_frames", 2);
     check(PS_KIND_APPEND, "_frames", 2);
     check(PS_KIND_BUNDLE, "_frames", 2);
+    check(PS_KIND_ROWS_ON, "_frames", 2);
 }
 
 Test(golden_message, routes_of_moved)

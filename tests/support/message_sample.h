@@ -148,6 +148,19 @@ static inline void sample_bundle(ps_message_t *ret, ps_body_t *ret_body)
     ret_body->values = SAMPLE_PART(values);
 }
 
+/* Two values of 4 bytes. */
+static inline void sample_rows_on(ps_message_t *ret, ps_body_t *ret_body)
+{
+    SAMPLE_BYTES(values, 1, 2, 3, 4, 5, 6, 7, 8);
+
+    ret->rows_on = (ps_msg_rows_on_t){.request = UINT64_C(0x1122334455667788),
+                                      .table = 0x01020304,
+                                      .partition = 0x05060708,
+                                      .clock = 69,
+                                      .has = 1};
+    ret_body->values = SAMPLE_PART(values);
+}
+
 /* The kinds without a body. */
 static inline void sample_header(ps_message_t *ret)
 {
@@ -221,6 +234,14 @@ static inline void sample_header(ps_message_t *ret)
                                           .news = PS_RELAYED_WAITS,
                                           .waits_for = 68,
                                           .text = "why"};
+    } else if (ret->kind == PS_KIND_WANT) {
+        ret->want = (ps_msg_want_t){.request = UINT64_C(0x1122334455667788),
+                                    .table = 0x01020304,
+                                    .partition = 0x05060708,
+                                    .clock = 69,
+                                    .first_row = 70,
+                                    .n_rows = 71,
+                                    .wait_ms = 72};
     }
 }
 
@@ -245,6 +266,8 @@ static inline void message_sample(ps_kind_t kind, ps_message_t *ret, ps_body_t *
         sample_rows(ret, ret_body);
     } else if (kind == PS_KIND_BUNDLE) {
         sample_bundle(ret, ret_body);
+    } else if (kind == PS_KIND_ROWS_ON) {
+        sample_rows_on(ret, ret_body);
     } else {
         sample_header(ret);
     }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "model/store/store_ops.h"
 #include "protocol/partition/answer.h"
 
@@ -152,6 +153,42 @@ static psd_status_t gather(const ps_step_t *step, ps_partition_t *partition,
                            room_of(request), ret_slice, ret_payload, ret_done, NULL);
 }
 
+/* What the rows are, for a client that gets them elsewhere. Errors: PSD_NOMEM. */
+static psd_status_t digest(const ps_step_t *step, ps_partition_t *partition,
+                           const ps_request_t *request, ps_slice_t *ret_slice,
+                           ps_payload_t **ret_payload, uint64_t *ret_done)
+{
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *rows = NULL;
+    const ps_bytes_t none = {NULL, 0};
+    ps_slice_t got = {0};
+    ps_id_t id;
+    psd_status_t rc =
+        ps_store_gather(partition->store, &request->slice, request->payload, step->args.slice_bytes,
+                        (ps_room_t){NULL, 0}, &got, &rows, ret_done, NULL);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_hash_id_spans(rows->spans, rows->n_spans, &id);
+    *ret_payload = ps_payload_copy(none, none, (ps_bytes_t){id.bytes, sizeof id.bytes});
+    *ret_slice = (ps_slice_t){
+        .rows = PS_ROWS_RANGE, .type = PS_TYPE_I64, .n_rows = 1, .n_cols = 2, .n_values = 2};
+    return *ret_payload == NULL ? PSD_NOMEM : PSD_OK;
+}
+
+static psd_status_t read_rows(const ps_step_t *step, ps_partition_t *partition,
+                              const ps_request_t *request, ps_slice_t *ret_slice,
+                              ps_payload_t **ret_payload, uint64_t *ret_done)
+{
+    if (request->kind != PS_KIND_PULL || request->op.op == PS_READ_VALUES) {
+        return gather(step, partition, request, ret_slice, ret_payload, ret_done);
+    }
+    if (request->op.op == PS_READ_DIGEST) {
+        return digest(step, partition, request, ret_slice, ret_payload, ret_done);
+    }
+    return ps_partition_measure(step, partition, request, ret_slice, ret_payload, ret_done);
+}
+
 void ps_answer_filter(ps_step_t *step, const ps_request_t *request, ps_effect_t *effect)
 {
     const ps_filter_t filter = {.delta = request->answer_delta,
@@ -176,10 +213,7 @@ uint64_t ps_answer_values(ps_step_t *step, ps_partition_t *partition, const ps_r
     ps_slice_t got = {0};
     uint64_t n_done = 0;
     ps_effect_t *effect = NULL;
-    bool measures = request->kind == PS_KIND_PULL && request->op.op != PS_READ_VALUES;
-    psd_status_t rc = measures
-                          ? ps_partition_measure(step, partition, request, &got, &payload, &n_done)
-                          : gather(step, partition, request, &got, &payload, &n_done);
+    psd_status_t rc = read_rows(step, partition, request, &got, &payload, &n_done);
 
     if (rc != PSD_OK) {
         ps_answer_refused(step, request, rc, 0, psd_status_text(rc));

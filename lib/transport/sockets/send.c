@@ -306,7 +306,8 @@ psd_status_t ps_frames_send(ps_socket_t *self, uint64_t conn, const ps_message_t
     }
     if (message->kind == PS_KIND_PULL ||   /* keys through a filter */
         message->kind == PS_KIND_APPEND || /* one span; read in one piece */
-        message->kind == PS_KIND_BUNDLE || message->kind == PS_KIND_ROWS) {
+        message->kind == PS_KIND_BUNDLE || message->kind == PS_KIND_ROWS ||
+        message->kind == PS_KIND_ROWS_ON) {
         return send_framed(self, conn, message, payload, payload->spans[0], NULL, err);
     }
     assert(message->kind == PS_KIND_PUSH || message->kind == PS_KIND_VALUES);

@@ -16,9 +16,9 @@
 /* What to do where two formats between nodes meet. */
 #define PS_NODE_FORMAT_HINT \
     "stop all nodes, upgrade all to one build of psd, start them; no row of level disk is lost"
-/* The format of the overlay: MEET, which carries this number as its version, BUNDLE and
- * RELAYED. A relay of another one is not met, and its worker's deltas go directly. */
-#define PS_OVERLAY_FORMAT 1
+/* The format of the overlay: MEET, which carries this number as its version, BUNDLE, RELAYED,
+ * WANT and ROWS_ON. A relay of another one is not met, and its worker's deltas go directly. */
+#define PS_OVERLAY_FORMAT 2
 /* The format of a data directory: logs, snapshots, table files, notes. 1: also
  * builds that wrote no number. The registry's database has its own number
  * (storage/registry/registry_db_open.c), because psd upgrades older ones. */

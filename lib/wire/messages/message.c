@@ -336,7 +336,7 @@ static psd_status_t read_fields(reader_t *self, ps_message_t *ret_message)
     default:
         return psd_error_set(self->err, PSD_PROTO, "kind is %u; allowed: %d..%d and %d..%d",
                              (unsigned)ret_message->kind, PS_KIND_HELLO, PS_KIND_BYE, PS_KIND_PEER,
-                             PS_KIND_RELAYED);
+                             PS_KIND_ROWS_ON);
     }
 #undef DECODE
     if (self->rc == PSD_OK && ps_message_has_times(ret_message)) {

@@ -53,7 +53,8 @@ typedef enum ps_read_op {
     PS_READ_SQUARES = 2,  /* the sum of squares, one f64 */
     PS_READ_NONZEROS = 3, /* the number of nonzeros, one i64 */
     PS_READ_DOT = 4,      /* with `other`, one f64 */
-    PS_READ_TOP = 5       /* the `operand` largest values, SPARSE */
+    PS_READ_TOP = 5,      /* the `operand` largest values, SPARSE */
+    PS_READ_DIGEST = 6    /* XXH3-128 of the values' bytes that VALUES has, two i64 */
 } ps_read_op_t;
 
 /* flags of the head */
@@ -277,6 +278,26 @@ typedef enum ps_relayed {
 #define PS_RELAYED_NODES UINT32_MAX        /* waits_for: the nodes */
 #define PS_RELAYED_NOBODY (UINT32_MAX - 1) /* waits_for: time alone */
 
+/* Asks another worker's relay for rows that this worker asks a shard for as well, when its job
+ * has finished `clock` clocks. Answered by ROWS_ON, or by nothing once wait_ms have passed. */
+#define PS_WANT_FIELDS(X)                            \
+    X(u64, request) /* names it on its connection */ \
+    X(u32, table)                                    \
+    X(u32, partition)                                \
+    X(u64, clock)                                    \
+    X(u64, first_row)                                \
+    X(u64, n_rows)                                   \
+    X(u32, wait_ms)
+
+/* The rows of a WANT, as they came from a shard: the body is their values, all columns, row by
+ * row. They count only if their digest is the one that the shard itself says. */
+#define PS_ROWS_ON_FIELDS(X) \
+    X(u64, request)          \
+    X(u32, table)            \
+    X(u32, partition)        \
+    X(u64, clock)            \
+    X(u8, has) /* 0: they are not to be had there, and there is no body */
+
 /* ---- between shards that hold copies of one partition ---- */
 
 /* Names the sending and the receiving shard. Answered by WELCOME. */
@@ -398,7 +419,9 @@ typedef enum ps_taken_status {
     X(TAKEN, taken, 19)       \
     X(MEET, meet, 20)         \
     X(BUNDLE, bundle, 21)     \
-    X(RELAYED, relayed, 22)
+    X(RELAYED, relayed, 22)   \
+    X(WANT, want, 23)         \
+    X(ROWS_ON, rows_on, 24)
 
 #define PS_KIND_ENUM(NAME, name, number) PS_KIND_##NAME = number,
 typedef enum ps_kind { PS_MESSAGE_MAP(PS_KIND_ENUM) } ps_kind_t;
@@ -441,7 +464,7 @@ static inline bool ps_message_is_one_part(const ps_message_t *self)
 {
     return self->kind == PS_KIND_CHUNK || self->kind == PS_KIND_APPEND ||
            self->kind == PS_KIND_ROWS || self->kind == PS_KIND_BUNDLE ||
-           (self->flags & PS_FLAG_CODED) != 0;
+           self->kind == PS_KIND_ROWS_ON || (self->flags & PS_FLAG_CODED) != 0;
 }
 
 /* It is an answer that says where the request's time went. */

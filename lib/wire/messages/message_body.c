@@ -72,6 +72,7 @@ static size_t most_frames(ps_kind_t kind)
     case PS_KIND_APPEND:
     case PS_KIND_ROWS:
     case PS_KIND_BUNDLE:
+    case PS_KIND_ROWS_ON:
         return 2;
     case PS_KIND_HELLO:
     case PS_KIND_WELCOME:
@@ -86,6 +87,7 @@ static size_t most_frames(ps_kind_t kind)
     case PS_KIND_TAKEN:
     case PS_KIND_MEET:
     case PS_KIND_RELAYED:
+    case PS_KIND_WANT:
         return 1;
     }
     return 1;
@@ -187,6 +189,17 @@ static psd_status_t bundle_body(const ps_message_t *self, ps_bytes_t part, psd_e
     return psd_error_set(
         err, PSD_PROTO, "BUNDLE values are %zu bytes; %u contributors and %u spans need %zu",
         part.size, (unsigned)self->bundle.n_from, (unsigned)self->bundle.n_spans, least);
+}
+
+/* Whole values, if any. */
+static psd_status_t rows_on_body(const ps_message_t *self, ps_bytes_t part, psd_error_t *err)
+{
+    if ((part.size > 0) == (self->rows_on.has != 0) && part.size % VALUE_SIZE_MIN == 0) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_PROTO, "ROWS_ON values are %zu bytes; allowed: %s as has is %u",
+                         part.size, self->rows_on.has != 0 ? "whole values, at least one" : "0",
+                         (unsigned)self->rows_on.has);
 }
 
 /* Cuts the parts out of the bytes after the header. If the bytes are too few,
@@ -388,6 +401,9 @@ psd_status_t ps_message_body(const ps_message_t *self, const ps_bytes_t *frames,
     } else if (self->kind == PS_KIND_BUNDLE) {
         body.values = single_part(frames, n_frames, rest);
         rc = bundle_body(self, body.values, err);
+    } else if (self->kind == PS_KIND_ROWS_ON) {
+        body.values = single_part(frames, n_frames, rest);
+        rc = rows_on_body(self, body.values, err);
     } else if ((self->flags & PS_FLAG_CODED) != 0) {
         body.values = single_part(frames, n_frames, rest);
     } else if (most_frames(self->kind) == PS_FRAMES_MAX) {

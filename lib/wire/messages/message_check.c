@@ -155,7 +155,7 @@ static psd_status_t check_pull(const ps_message_t *self, psd_error_t *err)
 {
     rule_t broken;
     psd_status_t rc =
-        (lies_in(&broken, "op", self->pull.op, 0, PS_READ_TOP, NULL) &&
+        (lies_in(&broken, "op", self->pull.op, 0, PS_READ_DIGEST, NULL) &&
          lies_in(&broken, "other", self->pull.other, 0,
                  self->pull.op == PS_READ_DOT ? UINT32_MAX : 0, "op is not DOT") &&
          lies_in(&broken, "operand", self->pull.operand, 0,
@@ -321,6 +321,29 @@ static psd_status_t check_relayed(const ps_message_t *self, psd_error_t *err)
                : refuse(self->kind, &broken, err);
 }
 
+static psd_status_t check_want(const ps_message_t *self, psd_error_t *err)
+{
+    const ps_msg_want_t *want = &self->want;
+    uint64_t most = want->first_row > 0 ? UINT64_MAX - want->first_row + 1 : UINT64_MAX;
+    rule_t broken;
+
+    return (lies_in(&broken, "request", want->request, 1, UINT64_MAX, NULL) &&
+            lies_in(&broken, "n_rows", want->n_rows, 1, UINT64_MAX, NULL) &&
+            lies_in(&broken, "n_rows", want->n_rows, 1, most, "first_row is no smaller"))
+               ? PSD_OK
+               : refuse(self->kind, &broken, err);
+}
+
+static psd_status_t check_rows_on(const ps_message_t *self, psd_error_t *err)
+{
+    rule_t broken;
+
+    return lies_in(&broken, "request", self->rows_on.request, 1, UINT64_MAX, NULL) &&
+                   lies_in(&broken, "has", self->rows_on.has, 0, 1, NULL)
+               ? PSD_OK
+               : refuse(self->kind, &broken, err);
+}
+
 static bool is_refusal(uint16_t number)
 {
 #define KNOWN(name, number, ...) \
@@ -410,6 +433,10 @@ psd_status_t ps_message_check(const ps_message_t *self, psd_error_t *err)
         return check_bundle(self, err);
     case PS_KIND_RELAYED:
         return check_relayed(self, err);
+    case PS_KIND_WANT:
+        return check_want(self, err);
+    case PS_KIND_ROWS_ON:
+        return check_rows_on(self, err);
     case PS_KIND_WELCOME:
     case PS_KIND_PARKED:
     case PS_KIND_MOVED:

@@ -3,6 +3,7 @@
  * once, in order, behind the clocks, like any other. */
 #include <math.h>
 
+#include "base/hash.h"
 #include "shard_bench.h"
 
 #define OTHER 2
@@ -289,6 +290,41 @@ Test(shard_ops, measures_rows)
     cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
     memcpy(&count, answered_values(PS_TYPE_I64), sizeof count);
     cr_expect_eq(count, 2);
+}
+
+/* The payload of the only answer. */
+static const ps_payload_t *answered_payload(void)
+{
+    for (size_t i = 0; i < bench.outbox.n_effects; i++) {
+        if (bench.outbox.effects[i].kind == PS_EFFECT_SEND) {
+            return bench.outbox.effects[i].payload;
+        }
+    }
+    return NULL;
+}
+
+Test(shard_ops, digests_the_values_that_a_plain_pull_has)
+{
+    ps_message_t message = measure_message(PS_READ_VALUES);
+    const ps_payload_t *payload = NULL;
+    ps_id_t digest;
+
+    cr_assert_eq(push(&bench, 1, 2, 0.5F), PSD_OK);
+    cr_assert_eq(push(&bench, 2, 3, -2.0F), PSD_OK);
+    cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
+    payload = answered_payload();
+    cr_assert(payload != NULL && payload->n_spans > 0);
+    ps_hash_id_spans(payload->spans, payload->n_spans, &digest);
+    message = measure_message(PS_READ_DIGEST);
+    cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
+    cr_assert_not_null(answer(&bench));
+    cr_assert_eq(said(&bench)->kind, PS_KIND_VALUES);
+    cr_expect_eq(said(&bench)->values.type, PS_TYPE_I64);
+    cr_expect_eq(said(&bench)->values.n_done, message.pull.n_rows);
+    cr_expect_eq(said(&bench)->values.n_values, 2);
+    payload = answered_payload();
+    cr_assert(payload != NULL && ps_payload_size(payload) == sizeof digest.bytes);
+    cr_expect_arr_eq(payload->spans[0].data, digest.bytes, sizeof digest.bytes);
 }
 
 Test(shard_ops, gives_the_largest_values_and_not_too_many)

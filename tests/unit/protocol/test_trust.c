@@ -111,12 +111,12 @@ static const expected_t of_ops[] = {
 };
 
 static const expected_t of_messages[] = {
-    {"HELLO", "rRxjJoOnA"}, {"WELCOME", "n"},     {"PUSH", "jJA"}, {"PULL", "rRjJA"},
-    {"MARK", "jJA"},        {"PROBE", "rRjJoOA"}, {"ACK", "n"},    {"VALUES", "n"},
-    {"REFUSED", "n"},       {"PARKED", "n"},      {"MOVED", "n"},  {"CHUNK", "rRxjJoOnA"},
-    {"BYE", "rRxjJoOnA"},   {"PEER", "n"},        {"APPEND", "n"}, {"APPENDED", "n"},
-    {"ROWS", "n"},          {"TAKEN", "n"},       {"MEET", "n"},   {"BUNDLE", "jJA"},
-    {"RELAYED", "n"},
+    {"HELLO", "rRxjJoOnA"}, {"WELCOME", "n"},     {"PUSH", "jJA"},  {"PULL", "rRjJA"},
+    {"MARK", "jJA"},        {"PROBE", "rRjJoOA"}, {"ACK", "n"},     {"VALUES", "n"},
+    {"REFUSED", "n"},       {"PARKED", "n"},      {"MOVED", "n"},   {"CHUNK", "rRxjJoOnA"},
+    {"BYE", "rRxjJoOnA"},   {"PEER", "n"},        {"APPEND", "n"},  {"APPENDED", "n"},
+    {"ROWS", "n"},          {"TAKEN", "n"},       {"MEET", "n"},    {"BUNDLE", "jJA"},
+    {"RELAYED", "n"},       {"WANT", "n"},        {"ROWS_ON", "n"},
 };
 
 static const expected_t of_node_messages[] = {

@@ -82,6 +82,7 @@ static const struct {
     {PS_KIND_BYE, "rxjoA"},   {PS_KIND_PEER, ""},     {PS_KIND_APPEND, ""},
     {PS_KIND_APPENDED, ""},   {PS_KIND_ROWS, ""},     {PS_KIND_TAKEN, ""},
     {PS_KIND_MEET, ""},       {PS_KIND_BUNDLE, "jA"}, {PS_KIND_RELAYED, ""},
+    {PS_KIND_WANT, ""},       {PS_KIND_ROWS_ON, ""},
 };
 #define N_KINDS (sizeof expected / sizeof *expected)
 

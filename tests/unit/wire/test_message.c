@@ -207,11 +207,11 @@ Test(message, head_is_checked)
     header[4] = 1;
     header[6] = 14;
     parcel_add(&parcel, frame);
-    assert_refused(&parcel, PSD_PROTO, "kind is 14; allowed: 1..13 and 15..22");
+    assert_refused(&parcel, PSD_PROTO, "kind is 14; allowed: 1..13 and 15..24");
     parcel_done(&parcel);
     header[6] = 0;
     parcel_add(&parcel, frame);
-    assert_refused(&parcel, PSD_PROTO, "kind is 0; allowed: 1..13 and 15..22");
+    assert_refused(&parcel, PSD_PROTO, "kind is 0; allowed: 1..13 and 15..24");
 }
 
 Test(message, number_of_frames_is_bounded)

@@ -125,7 +125,7 @@ Test(message_check, ops)
     assert_says(&trial, PSD_PROTO, "PUSH.op is 4; allowed: 0..3");
     REFUSED(PUSH, push, other, 1, "1; allowed: 0 as op is not AXPY");
     REFUSED(PUSH, push, operand, 1, "1; allowed: 0 as op is UPDATE");
-    REFUSED(PULL, pull, op, 6, "6; allowed: 0..5");
+    REFUSED(PULL, pull, op, 7, "7; allowed: 0..6");
     REFUSED(PULL, pull, other, 1, "1; allowed: 0 as op is not DOT");
     REFUSED(PULL, pull, operand, 1, "1; allowed: 0 as op is not TOP");
     REFUSED(HELLO, hello, bulk, 2, "2; allowed: 0..1");
@@ -265,6 +265,28 @@ Test(message_check, relayed)
     REFUSED(RELAYED, relayed, news, 5, "5; allowed: 1..4");
     trial.message.relayed.news = PS_RELAYED_DONE;
     assert_says(&trial, PSD_PROTO, "RELAYED.waits_for is 68; allowed: 0 as news is not WAITS");
+}
+
+Test(message_check, want_and_rows_on)
+{
+    trial_t trial = sample(PS_KIND_WANT);
+
+    REFUSED(WANT, want, request, 0, "0; allowed: 1..18446744073709551615");
+    REFUSED(WANT, want, n_rows, 0, "0; allowed: 1..18446744073709551615");
+    trial.message.want.first_row = UINT64_MAX;
+    assert_says(&trial, PSD_PROTO, "WANT.n_rows is 71; allowed: 1 as first_row is no smaller");
+    REFUSED(ROWS_ON, rows_on, request, 0, "0; allowed: 1..18446744073709551615");
+    REFUSED(ROWS_ON, rows_on, has, 2, "2; allowed: 0..1");
+    trial = sample(PS_KIND_ROWS_ON);
+    trial.message.rows_on.has = 0;
+    assert_says(&trial, PSD_PROTO, "ROWS_ON values are 8 bytes; allowed: 0 as has is 0");
+    trial.message.rows_on.has = 1;
+    trial.body.values.size = 6;
+    assert_says(&trial, PSD_PROTO,
+                "ROWS_ON values are 6 bytes; allowed: whole values, at least one as has is 1");
+    trial.body.values.size = 0;
+    assert_says(&trial, PSD_PROTO,
+                "ROWS_ON values are 0 bytes; allowed: whole values, at least one as has is 1");
 }
 
 Test(message_check, numbers_of_the_slice_are_known)
