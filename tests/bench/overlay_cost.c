@@ -6,6 +6,8 @@
  *
  *     overlay_cost [MB [CLOCKS [ROUNDS]]]
  *
+ * With PSD_OVERLAY_DOWN=on the workers get the rows from each other, too.
+ *
  * 77: this machine does not allow network namespaces.
  */
 #include <inttypes.h>
@@ -287,13 +289,15 @@ static bool run_job(run_t *run, const int netns[WORKERS], psd_error_t *err)
 
 static void print_theory(double mb)
 {
+    const char *down = getenv("PSD_OVERLAY_DOWN");
     double star_s = WORKERS * mb * 1e6 / SERVER_RATE;
+    double once = down != NULL && strcmp(down, "on") == 0 ? 1.0 / WORKERS : 1;
 
     printf("theory, without headers, of %.0f MB, %d workers:\n", mb, WORKERS);
     printf("off    %7.2f s a clock, to the server %6.1f MB, from it %6.1f MB\n", 2 * star_s,
            WORKERS * mb, WORKERS * mb);
     printf("tree   %7.2f s a clock, to the server %6.1f MB, from it %6.1f MB\n",
-           star_s / WORKERS + star_s, mb, WORKERS * mb);
+           star_s / WORKERS + star_s * once, mb, WORKERS * mb * once);
 }
 
 static bool run_all(cluster_t *cluster, unsigned mb, int clocks, int rounds, psd_error_t *err)

@@ -47,6 +47,7 @@ void ps_client_init(psd_client_t *self)
     TAILQ_INIT(&self->busy);
     TAILQ_INIT(&self->held);
     TAILQ_INIT(&self->sent);
+    TAILQ_INIT(&self->by_peer);
     TAILQ_INIT(&self->ended);
     TAILQ_INIT(&self->spare);
     TAILQ_INIT(&self->open_tickets);

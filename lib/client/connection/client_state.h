@@ -45,6 +45,8 @@ typedef struct ps_membership ps_membership_t;
 #define PS_QUESTION_OP_MAX 64 /* of the name of a question */
 
 TAILQ_HEAD(ps_slice_requests, ps_slice_request);
+typedef struct ps_by_peer ps_by_peer_t;
+TAILQ_HEAD(ps_by_peers, ps_by_peer);
 TAILQ_HEAD(ps_tickets, ps_ticket);
 TAILQ_HEAD(ps_queues, ps_request_queue);
 
@@ -206,6 +208,9 @@ struct psd_client {
     uint64_t held_ms;               /* since when the first of them does */
     uint64_t held_bytes;            /* of their values */
     struct ps_slice_requests sent;  /* operations of the session */
+    struct ps_by_peers by_peer;     /* those whose rows come from another worker (by_peer.h) */
+    uint64_t last_want;             /* the number of the last question for rows */
+    uint64_t rows_heard_ms;         /* when rows came from another worker last */
     struct ps_slice_requests ended; /* requests to be finished */
     struct ps_slice_requests spare; /* owned; to be used again */
     size_t n_spare;

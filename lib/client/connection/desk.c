@@ -2,6 +2,7 @@
 /* Two boxes under one lock. */
 #include "client/connection/desk.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,10 +12,13 @@
 
 #include "base/alloc.h"
 
+#define ROWS_SHIFT 16
+
 struct ps_desk {
     atomic_uint n_holders;
     _Atomic uint64_t plan;   /* that the relay goes by */
     _Atomic uint64_t newest; /* that was put here */
+    _Atomic uint64_t rows;   /* ways of rows: a bit for each colour, go, come, n_colours */
     atomic_uint wait_ms;     /* of `left` */
     atomic_bool left;
     int relay_fd;
@@ -23,8 +27,10 @@ struct ps_desk {
     pthread_mutex_t mutex; /* of what follows */
     struct ps_desk_lots lots;
     struct ps_desk_tables tables;
-    ps_relay_facts_t facts; /* owned */
-    ps_desk_news_t *news;   /* owned */
+    struct ps_desk_rows_list out; /* rows and questions, for the relay */
+    struct ps_desk_rows_list in;  /* answers, for the client */
+    ps_relay_facts_t facts;       /* owned */
+    ps_desk_news_t *news;         /* owned */
     size_t n_news;
     size_t n_heard; /* of these: the client has them */
     size_t news_capacity;
@@ -68,6 +74,23 @@ void ps_desk_table_free(ps_desk_table_t **table_p)
     *table_p = NULL;
 }
 
+void ps_desk_rows_free(ps_desk_rows_t **rows_p)
+{
+    ps_payload_destroy(&(*rows_p)->payload);
+    ps_free(*rows_p);
+    *rows_p = NULL;
+}
+
+static void drop_rows(struct ps_desk_rows_list *list)
+{
+    while (!STAILQ_EMPTY(list)) {
+        ps_desk_rows_t *rows = STAILQ_FIRST(list);
+
+        STAILQ_REMOVE_HEAD(list, in_list);
+        ps_desk_rows_free(&rows);
+    }
+}
+
 static void drop_all(struct ps_desk_lots *lots, struct ps_desk_tables *tables)
 {
     while (!STAILQ_EMPTY(lots)) {
@@ -94,10 +117,13 @@ psd_status_t ps_desk_new(const char *relay, ps_desk_t **ret_desk, psd_error_t *e
     atomic_init(&self->n_holders, 1);
     atomic_init(&self->plan, 0);
     atomic_init(&self->newest, 0);
+    atomic_init(&self->rows, 0);
     atomic_init(&self->wait_ms, 0);
     atomic_init(&self->left, false);
     STAILQ_INIT(&self->lots);
     STAILQ_INIT(&self->tables);
+    STAILQ_INIT(&self->out);
+    STAILQ_INIT(&self->in);
     (void)snprintf(self->relay, sizeof self->relay, "%s", relay);
     (void)pthread_mutex_init(&self->mutex, NULL); /* cannot fail on Linux */
     self->relay_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -125,6 +151,8 @@ void ps_desk_release(ps_desk_t **self_p)
         return;
     }
     drop_all(&self->lots, &self->tables);
+    drop_rows(&self->out);
+    drop_rows(&self->in);
     ps_relay_facts_done(&self->facts);
     ps_free(self->news);
     if (self->relay_fd >= 0) {
@@ -194,6 +222,14 @@ void ps_desk_put_plan(ps_desk_t *self, ps_relay_facts_t *facts)
     ring(self->relay_fd);
 }
 
+void ps_desk_put_rows(ps_desk_t *self, ps_desk_rows_t *rows)
+{
+    lock(self);
+    STAILQ_INSERT_TAIL(&self->out, rows, in_list);
+    unlock(self);
+    ring(self->relay_fd);
+}
+
 void ps_desk_leave(ps_desk_t *self, uint32_t wait_ms)
 {
     atomic_store(&self->wait_ms, wait_ms);
@@ -226,6 +262,21 @@ void ps_desk_take(ps_desk_t *self, struct ps_desk_lots *ret_lots, struct ps_desk
     unlock(self);
 }
 
+void ps_desk_take_rows(ps_desk_t *self, struct ps_desk_rows_list *ret_rows)
+{
+    STAILQ_INIT(ret_rows);
+    lock(self);
+    STAILQ_CONCAT(ret_rows, &self->out);
+    unlock(self);
+}
+
+void ps_desk_set_rows(ps_desk_t *self, uint32_t n_colours, uint32_t come, uint32_t go)
+{
+    static_assert(PS_OVERLAY_COLOURS_MAX <= ROWS_SHIFT, "a bit for each colour");
+    atomic_store(&self->rows, (uint64_t)n_colours << (2 * ROWS_SHIFT) |
+                                  (uint64_t)come << ROWS_SHIFT | (uint64_t)go);
+}
+
 void ps_desk_set_plan(ps_desk_t *self, uint64_t version)
 {
     if (!atomic_load(&self->left)) {
@@ -234,6 +285,40 @@ void ps_desk_set_plan(ps_desk_t *self, uint64_t version)
 }
 
 /* ---- for the client ---- */
+
+static bool has_way(const ps_desk_t *self, unsigned shift, uint32_t table, uint32_t partition)
+{
+    uint64_t rows = atomic_load(&self->rows);
+    uint32_t n_colours = (uint32_t)(rows >> (2 * ROWS_SHIFT));
+
+    return n_colours > 0 && (rows >> (shift + (table + partition) % n_colours) & 1) != 0;
+}
+
+bool ps_desk_rows_come(const ps_desk_t *self, uint32_t table, uint32_t partition)
+{
+    return has_way(self, ROWS_SHIFT, table, partition);
+}
+
+bool ps_desk_rows_go(const ps_desk_t *self, uint32_t table, uint32_t partition)
+{
+    return has_way(self, 0, table, partition);
+}
+
+void ps_desk_give_rows(ps_desk_t *self, ps_desk_rows_t *rows)
+{
+    lock(self);
+    STAILQ_INSERT_TAIL(&self->in, rows, in_list);
+    unlock(self);
+    ring(self->client_fd);
+}
+
+void ps_desk_hear_rows(ps_desk_t *self, struct ps_desk_rows_list *ret_rows)
+{
+    STAILQ_INIT(ret_rows);
+    lock(self);
+    STAILQ_CONCAT(ret_rows, &self->in);
+    unlock(self);
+}
 
 void ps_desk_tell(ps_desk_t *self, uint64_t request, ps_relay_news_t news)
 {

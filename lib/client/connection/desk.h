@@ -3,7 +3,8 @@
  * ps_desk - where a worker's client, its heartbeat and its relay's thread hand things over
  *
  * What     The client lends deltas and says where tables are, the heartbeat brings plans; the
- *          relay takes all of it, and says what became of what was lent. Each side has a
+ *          relay takes all of it, and says what became of what was lent. Rows go both ways: the
+ *          client's go on to other workers, and it gets those of others. Each side has a
  *          descriptor that is readable when there is something for it.
  * Owner    Counted.
  * Threads  any; a lock is held for some instructions only, and no call waits.
@@ -16,6 +17,7 @@
 #include "model/tables/table.h"
 #include "protocol/relay/relay.h"
 #include "protocol/relay/relay_doc.h"
+#include "protocol/relay/relay_down.h"
 
 /* News that a client has not heard yet; signs of life beyond that are dropped, ends are not. */
 #define PS_DESK_SIGNS_MAX 4096
@@ -48,6 +50,16 @@ typedef struct ps_desk_table {
 } ps_desk_table_t;
 STAILQ_HEAD(ps_desk_tables, ps_desk_table);
 
+/* Rows of a partition, or a question for them. */
+typedef struct ps_desk_rows {
+    STAILQ_ENTRY(ps_desk_rows) in_list;
+    uint64_t request; /* the client's own number of a question; 0: rows that it has got */
+    ps_down_key_t key;
+    uint32_t wait_ms;      /* of a question */
+    ps_payload_t *payload; /* owned; NULL: a question; to the client: they are not to be had */
+} ps_desk_rows_t;
+STAILQ_HEAD(ps_desk_rows_list, ps_desk_rows);
+
 typedef struct ps_desk_news {
     uint64_t request;
     ps_relay_news_t news;
@@ -70,6 +82,12 @@ uint64_t ps_desk_newest(const ps_desk_t *self);
 void ps_desk_put_lot(ps_desk_t *self, ps_desk_lot_t *lot);
 void ps_desk_put_table(ps_desk_t *self, ps_desk_table_t *table);
 void ps_desk_put_plan(ps_desk_t *self, ps_relay_facts_t *facts);
+void ps_desk_put_rows(ps_desk_t *self, ps_desk_rows_t *rows);
+/* Whether the rows of that partition come from another worker, and go on to another one. */
+bool ps_desk_rows_come(const ps_desk_t *self, uint32_t table, uint32_t partition);
+bool ps_desk_rows_go(const ps_desk_t *self, uint32_t table, uint32_t partition);
+/* Answers to questions for rows; the caller's. */
+void ps_desk_hear_rows(ps_desk_t *self, struct ps_desk_rows_list *ret_rows);
 /* The relay is to pass on what it has, within wait_ms, and end. */
 void ps_desk_leave(ps_desk_t *self, uint32_t wait_ms);
 /* What became of what was lent, oldest first; returns how many, at most `most`. */
@@ -81,6 +99,12 @@ int ps_desk_client_fd(const ps_desk_t *self);
 /* All that was put here; the caller's. ret_facts: version 0: no new one. */
 void ps_desk_take(ps_desk_t *self, struct ps_desk_lots *ret_lots, struct ps_desk_tables *ret_tables,
                   ps_relay_facts_t *ret_facts);
+void ps_desk_take_rows(ps_desk_t *self, struct ps_desk_rows_list *ret_rows);
+/* An answer for the client. Takes it. */
+void ps_desk_give_rows(ps_desk_t *self, ps_desk_rows_t *rows);
+void ps_desk_rows_free(ps_desk_rows_t **rows_p);
+/* For which colours rows come from another worker, and go on: a bit for each. */
+void ps_desk_set_rows(ps_desk_t *self, uint32_t n_colours, uint32_t come, uint32_t go);
 void ps_desk_lot_free(ps_desk_lot_t **lot_p);
 void ps_desk_table_free(ps_desk_table_t **table_p);
 /* The plan is in use; 0: the relay takes nothing any more. */

@@ -58,21 +58,22 @@ static psd_status_t check_others(psd_error_t *err)
 /* The same of what says nothing while the overlay is off. */
 static psd_status_t check_details(psd_error_t *err)
 {
-    static const char *const NAMES[] = {"PSD_OVERLAY_DOWN", "PSD_OVERLAY_FILE",
-                                        "PSD_OVERLAY_GREED"};
+    static const char *const NAMES[] = {"PSD_OVERLAY_FILE", "PSD_OVERLAY_GREED"};
 
     return check_off(NAMES, sizeof NAMES / sizeof *NAMES, err);
 }
 
-/* Deltas go from worker to worker. */
-static psd_status_t is_wanted(const ps_wish_t *wish, bool *ret_wanted, psd_error_t *err)
+/* Deltas go from worker to worker; *ret_down: rows, too. */
+static psd_status_t is_wanted(const ps_wish_t *wish, bool *ret_wanted, bool *ret_down,
+                              psd_error_t *err)
 {
     ps_environment_t said;
     ps_environment_t up = {.text = "on"};
+    ps_environment_t down = {.text = "off"};
     ps_environment_t links = {.text = "complete"};
     psd_status_t rc = read("PSD_OVERLAY", "off", &said, err);
 
-    *ret_wanted = false;
+    *ret_wanted = *ret_down = false;
     if (rc != PSD_OK || strcmp(said.text, "off") == 0) {
         return rc;
     }
@@ -94,7 +95,11 @@ static psd_status_t is_wanted(const ps_wish_t *wish, bool *ret_wanted, psd_error
     if (rc == PSD_OK) {
         rc = read("PSD_OVERLAY_UP", "on", &up, err);
     }
+    if (rc == PSD_OK) {
+        rc = read("PSD_OVERLAY_DOWN", "off", &down, err);
+    }
     *ret_wanted = rc == PSD_OK && strcmp(up.text, "off") != 0 && strcmp(links.text, "star") != 0;
+    *ret_down = *ret_wanted && strcmp(down.text, "on") == 0;
     return rc;
 }
 
@@ -118,10 +123,11 @@ psd_status_t ps_overlay_open(const psd_client_t *client, const ps_wish_t *wish,
     ps_environment_t listen;
     char found[LISTEN_SIZE];
     bool wanted = false;
+    bool rows_go_on = false;
     psd_status_t rc = check_others(err);
 
     if (rc == PSD_OK) {
-        rc = is_wanted(wish, &wanted, err);
+        rc = is_wanted(wish, &wanted, &rows_go_on, err);
     }
     if (rc != PSD_OK || !wanted) {
         return rc;
@@ -132,7 +138,7 @@ psd_status_t ps_overlay_open(const psd_client_t *client, const ps_wish_t *wish,
         listen.text = found;
     }
     return rc == PSD_OK ? ps_relay_thread_open(client->endpoint, &client->options, &CALLS,
-                                               listen.text, ret_relay, err)
+                                               listen.text, rows_go_on, ret_relay, err)
                         : rc;
 }
 

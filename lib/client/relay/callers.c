@@ -52,6 +52,9 @@ static void forget_worker(ps_relay_thread_t *self, const ps_relay_caller_t *prov
 
         if (other->is_proved && other->conn != conn && other->asked.worker == worker) {
             forget(self, other);
+            if (self->down != NULL) {
+                ps_relay_down_without(self->down, worker);
+            }
         }
     }
 }
@@ -164,11 +167,51 @@ void ps_callers_tell(ps_relay_thread_t *self, const ps_relay_deed_t *deed)
     }
 }
 
+bool ps_callers_send_rows(ps_relay_thread_t *self, uint32_t worker, const ps_message_t *rows,
+                          ps_payload_t *payload)
+{
+    for (size_t i = 0; i < self->n_callers; i++) {
+        const ps_relay_caller_t *caller = &self->callers[i];
+
+        if (caller->is_proved && caller->asked.worker == worker) {
+            return ps_socket_send(self->port, caller->conn, rows, payload, NULL) == PSD_OK;
+        }
+    }
+    return true; /* it is gone, and what it wanted with it */
+}
+
+static void on_want(ps_relay_thread_t *self, uint64_t conn, const ps_msg_want_t *want)
+{
+    const ps_relay_caller_t *caller = find_conn(self, conn);
+    const ps_down_key_t key = {.table = want->table,
+                               .partition = want->partition,
+                               .first_row = want->first_row,
+                               .n_rows = want->n_rows,
+                               .clock = want->clock};
+    const ps_message_t refusal = {.kind = PS_KIND_ROWS_ON,
+                                  .rows_on = {.request = want->request,
+                                              .table = want->table,
+                                              .partition = want->partition,
+                                              .clock = want->clock}};
+
+    if (caller == NULL || !caller->is_proved) {
+        return;
+    }
+    if (self->down != NULL) {
+        ps_relay_down_want(self->down, self->now_ms, caller->asked.worker, want->request, &key,
+                           want->wait_ms);
+    } else {
+        say(self, conn, &refusal);
+    }
+}
+
 static void hear(ps_relay_thread_t *self, uint64_t conn, const ps_message_t *message,
                  ps_payload_t *payload)
 {
     if (message->kind == PS_KIND_BUNDLE) {
         on_bundle(self, conn, &message->bundle, payload);
+    } else if (message->kind == PS_KIND_WANT) {
+        on_want(self, conn, &message->want);
     } else if (message->kind == PS_KIND_MEET && message->meet.step == PS_MEET_ASK) {
         on_ask(self, conn, &message->meet);
     } else if (message->kind == PS_KIND_MEET && message->meet.step == PS_MEET_PROOF) {
@@ -183,6 +226,9 @@ void ps_callers_plan(ps_relay_thread_t *self)
         size_t place = ps_relay_facts_find(&self->facts, caller->asked.worker);
 
         if (place == SIZE_MAX || self->facts.members[place].joins != caller->asked.joins) {
+            if (self->down != NULL && caller->is_proved) {
+                ps_relay_down_without(self->down, caller->asked.worker);
+            }
             forget(self, caller);
         }
     }

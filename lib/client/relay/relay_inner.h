@@ -5,6 +5,7 @@
  *   relay_thread.c  its life and its turns; what is lent, what is done
  *   callers.c       the port: who connects, proves to be a worker, and brings bundles
  *   ways.c          connections to the relays that this one sends to
+ *   rows.c          rows on their way out
  *   courier.c       bundles to the nodes, as a client of its own
  */
 #ifndef PS_CLIENT_RELAY_INNER_H
@@ -13,6 +14,7 @@
 #include "client/connection/client_state.h"
 #include "client/relay/relay_thread.h"
 #include "protocol/relay/meet.h"
+#include "protocol/relay/relay_down.h"
 
 #define PS_RELAY_STRANGERS_MAX 32 /* connections that have proved nothing, at a time */
 #define PS_RELAY_UNDER_WAY_MAX 1024
@@ -51,12 +53,14 @@ struct ps_relay_thread {
     ps_desk_t *desk; /* one holder */
     unsigned n_forks;
     bool runs;
+    bool rows_go_on; /* rows go from worker to worker, too */
     pthread_t thread;
     ps_context_t *context; /* owned */
     ps_socket_t *port;     /* owned */
     const ps_relay_calls_t *calls;
     psd_client_t *courier; /* owned */
     ps_relay_t *relay;     /* owned */
+    ps_relay_down_t *down; /* owned; NULL: rows do not go from worker to worker */
     ps_relay_speaker_t speaker;
     ps_meet_self_t self;
     ps_relay_facts_t facts;     /* owned; the plan that it goes by */
@@ -88,6 +92,18 @@ void ps_callers_receive(ps_relay_thread_t *self);
 /* RELAYED, to the worker if it is there. */
 void ps_callers_tell(ps_relay_thread_t *self, const ps_relay_deed_t *deed);
 
+/* ROWS_ON, to the worker if it is there. false: it cannot be sent now. */
+PSD_MUST_CHECK bool ps_callers_send_rows(ps_relay_thread_t *self, uint32_t worker,
+                                         const ps_message_t *rows, ps_payload_t *payload);
+
+/* rows.c */
+/* There is a new plan: whom rows come from, and go to. */
+void ps_rows_plan(ps_relay_thread_t *self);
+/* What the client has put on the desk. */
+void ps_rows_from_desk(ps_relay_thread_t *self);
+/* Does what is to be done. */
+void ps_rows_turn(ps_relay_thread_t *self);
+
 /* ways.c */
 /* There is a new plan: opens and closes connections. */
 void ps_ways_plan(ps_relay_thread_t *self);
@@ -97,6 +113,9 @@ void ps_ways_tick(ps_relay_thread_t *self);
 uint64_t ps_ways_due(const ps_relay_thread_t *self);
 /* false: it cannot be sent there now. */
 PSD_MUST_CHECK bool ps_ways_send(ps_relay_thread_t *self, const ps_relay_deed_t *deed);
+/* false: it cannot be sent there now. */
+PSD_MUST_CHECK bool ps_ways_want(ps_relay_thread_t *self, uint32_t worker,
+                                 const ps_message_t *want);
 void ps_ways_done(ps_relay_thread_t *self);
 
 /* courier.c */

@@ -17,6 +17,7 @@
 /* Without a sign of life of who has a bundle. */
 #define PATIENCE_MS 2000
 #define LIMIT_BYTES (UINT64_C(256) << 20)
+#define DOWN_BYTES (UINT64_C(64) << 20) /* of rows that other workers may want */
 #define TURN_MAX_MS 1000
 
 /* ---- life ---- */
@@ -37,6 +38,7 @@ static void destroy(ps_relay_thread_t **self_p)
     self->calls->close(&self->courier);
     ps_context_destroy(&self->context);
     ps_relay_destroy(&self->relay);
+    ps_relay_down_destroy(&self->down);
     while (ps_map_next(&self->tables, &at, &id, &table)) {
         ps_desk_table_t *known = table;
 
@@ -76,7 +78,7 @@ static psd_status_t bind_port(ps_relay_thread_t *self, const char *listen, psd_e
 
 psd_status_t ps_relay_thread_open(const char *endpoint, const psd_options_t *options,
                                   const ps_relay_calls_t *calls, const char *listen,
-                                  ps_relay_thread_t **ret_thread, psd_error_t *err)
+                                  bool rows_go_on, ps_relay_thread_t **ret_thread, psd_error_t *err)
 {
     PSD_AUTO(destroy) ps_relay_thread_t *self = ps_alloc(1, sizeof *self);
     psd_options_t quiet = *options;
@@ -86,6 +88,7 @@ psd_status_t ps_relay_thread_open(const char *endpoint, const psd_options_t *opt
         return psd_error_set(err, PSD_NOMEM, "no memory for a relay");
     }
     self->calls = calls;
+    self->rows_go_on = rows_go_on;
     self->n_forks = ps_fork_count();
     quiet.on_wait = NULL;
     quiet.no_guest = true;
@@ -164,6 +167,7 @@ static void go_by(ps_relay_thread_t *self, ps_relay_facts_t *facts)
 
     if (facts->version != 0 && !is_in) { /* its worker has got another client: nothing is lent */
         ps_desk_set_plan(self->desk, 0);
+        ps_desk_set_rows(self->desk, 0, 0, 0);
     }
     if (facts->version == 0 || !is_in || ps_relay_facts_give(facts, self->relay, NULL) != PSD_OK) {
         ps_relay_facts_done(facts);
@@ -175,6 +179,7 @@ static void go_by(ps_relay_thread_t *self, ps_relay_facts_t *facts)
     self->self.key = self->facts.key;
     ps_callers_plan(self);
     ps_ways_plan(self);
+    ps_rows_plan(self);
     ps_desk_set_plan(self->desk, self->facts.version);
 }
 
@@ -201,6 +206,7 @@ static void take_from_desk(ps_relay_thread_t *self)
         lend(self, lot);
         ps_desk_lot_free(&lot);
     }
+    ps_rows_from_desk(self);
 }
 
 /* ---- turns ---- */
@@ -257,7 +263,8 @@ static bool wait(ps_relay_thread_t *self, uint64_t until_ms)
 
 static uint64_t due_of(const ps_relay_thread_t *self)
 {
-    const uint64_t dues_ms[] = {ps_relay_due(self->relay), ps_ways_due(self), ps_courier_due(self)};
+    const uint64_t dues_ms[] = {ps_relay_due(self->relay), ps_ways_due(self), ps_courier_due(self),
+                                self->down == NULL ? UINT64_MAX : ps_relay_down_due(self->down)};
     uint64_t due_ms = self->now_ms + TURN_MAX_MS;
 
     for (size_t i = 0; i < sizeof dues_ms / sizeof *dues_ms; i++) {
@@ -273,6 +280,7 @@ static void turn(ps_relay_thread_t *self)
     ps_callers_receive(self);
     ps_ways_receive(self);
     ps_ways_tick(self);
+    ps_rows_turn(self);
     ps_relay_tick(self->relay, self->now_ms);
     do_deeds(self);
     ps_courier_turn(self);
@@ -303,6 +311,7 @@ static void *run(void *arg)
         goes_on = wait(self, due_of(self) < until_ms ? due_of(self) : until_ms);
     }
     ps_desk_set_plan(self->desk, 0);
+    ps_desk_set_rows(self->desk, 0, 0, 0);
     ps_handover_give(self);
     return NULL;
 }
@@ -317,6 +326,9 @@ psd_status_t ps_relay_thread_start(ps_relay_thread_t *self, const ps_relay_speak
     int failure = 0;
     psd_status_t rc = ps_relay_new(&settings, &self->relay, err);
 
+    if (rc == PSD_OK && self->rows_go_on) {
+        rc = ps_relay_down_new(DOWN_BYTES, &self->down, err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }

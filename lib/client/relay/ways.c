@@ -6,7 +6,7 @@
 #include "client/relay/relay_inner.h"
 
 #define HIGH_WATER 1024                 /* of messages: each partition may have one each clock */
-#define FRAME_BYTES (UINT64_C(1) << 16) /* of what another relay answers */
+#define FRAME_BYTES (UINT64_C(1) << 16) /* of what another relay answers, without rows */
 #define OPEN_MS 100                     /* until it is ready, or is opened again; doubles … */
 #define OPEN_DOUBLINGS 5                /* … so often */
 #define SILENCE_MS 1500                 /* a relay that lives answers a bundle at once */
@@ -23,15 +23,19 @@ static void close_way(ps_relay_thread_t *self, ps_relay_way_t *way)
     if (was_open) {
         ps_relay_lost(self->relay, self->now_ms, way->to.worker);
     }
+    if (was_open && self->down != NULL) {
+        ps_relay_down_lost(self->down, way->to.worker);
+    }
 }
 
 static void open_way(ps_relay_thread_t *self, ps_relay_way_t *way)
 {
+    const uint64_t frame_bytes = self->down != NULL ? PS_RELAY_FRAME_BYTES : FRAME_BYTES;
     const ps_socket_args_t args = {.context = self->context,
                                    .high_water = HIGH_WATER,
-                                   .frame_bytes = FRAME_BYTES,
-                                   .assembly_bytes = FRAME_BYTES,
-                                   .chunk_bytes = (uint32_t)FRAME_BYTES,
+                                   .frame_bytes = frame_bytes,
+                                   .assembly_bytes = frame_bytes,
+                                   .chunk_bytes = (uint32_t)frame_bytes,
                                    .patience_ms = PS_PATIENCE_BODIES_MS,
                                    .is_watched = true};
     ps_message_t ask;
@@ -115,7 +119,19 @@ static void on_answer(ps_relay_thread_t *self, ps_relay_way_t *way, const ps_msg
     }
 }
 
-static void hear(ps_relay_thread_t *self, ps_relay_way_t *way, const ps_message_t *message)
+static void on_rows(ps_relay_thread_t *self, const ps_relay_way_t *way,
+                    const ps_msg_rows_on_t *rows, ps_payload_t *payload)
+{
+    const ps_down_key_t key = {
+        .table = rows->table, .partition = rows->partition, .clock = rows->clock};
+
+    if (self->down != NULL) {
+        ps_relay_down_heard(self->down, way->to.worker, rows->request, &key, payload);
+    }
+}
+
+static void hear(ps_relay_thread_t *self, ps_relay_way_t *way, const ps_message_t *message,
+                 ps_payload_t *payload)
 {
     ps_relay_news_t news = PS_RELAY_TAKEN;
     uint64_t number = 0;
@@ -127,6 +143,8 @@ static void hear(ps_relay_thread_t *self, ps_relay_way_t *way, const ps_message_
         way->owes_ms = 0;
         way->owes_bytes = 0;
         ps_relay_heard(self->relay, self->now_ms, way->to.worker, number, news);
+    } else if (way->is_ready && message->kind == PS_KIND_ROWS_ON) {
+        on_rows(self, way, &message->rows_on, payload);
     }
 }
 
@@ -145,7 +163,7 @@ static void receive(ps_relay_thread_t *self, ps_relay_way_t *way)
         if (rc != PSD_OK) {
             close_way(self, way); /* it speaks another language, or there is no memory */
         } else if (got) {
-            hear(self, way, &message);
+            hear(self, way, &message, payload);
         }
     }
     if (way->socket != NULL && ps_socket_is_gone(way->socket)) {
@@ -214,6 +232,18 @@ bool ps_ways_send(ps_relay_thread_t *self, const ps_relay_deed_t *deed)
         way->owes_ms = way->owes_ms == 0 ? self->now_ms : way->owes_ms;
         way->owes_bytes += ps_payload_size(payload);
         return true;
+    }
+    return false;
+}
+
+bool ps_ways_want(ps_relay_thread_t *self, uint32_t worker, const ps_message_t *want)
+{
+    for (size_t i = 0; i < self->n_ways; i++) {
+        ps_relay_way_t *way = &self->ways[i];
+
+        if (way->to.worker == worker) {
+            return way->is_ready && ps_socket_send(way->socket, 0, want, NULL, NULL) == PSD_OK;
+        }
     }
     return false;
 }

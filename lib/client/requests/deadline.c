@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/requests/ticket.h"
+#include "client/requests/by_peer.h"
 
 #define QUIET_MS 30000 /* no report for this time after the last one */
 
@@ -26,6 +26,8 @@ static void print_reason(const psd_client_t *client, const ps_slice_request_t *s
         ps_ticket_name(after, name);
         (void)snprintf(ret_text, PS_TEXT_MAX + 1, "waits for ticket %" PRIu64 ", a %s", self->after,
                        name);
+    } else if (ps_by_peer_waits(self)) {
+        (void)snprintf(ret_text, PS_TEXT_MAX + 1, "waits for the rows from another worker");
     } else if (!self->is_sent) {
         (void)snprintf(ret_text, PS_TEXT_MAX + 1,
                        "waits for %" PRIu32 " earlier calls to this partition",
@@ -66,7 +68,12 @@ static void let_go(psd_client_t *client, ps_slice_request_t *request)
     TAILQ_REMOVE(&request->ticket->requests, request, in_ticket);
     request->ticket = NULL;
     if (request->kind == PS_REQUEST_PULL && request->op == 0) {
-        ps_queue_remove(client, request);
+        if (ps_by_peer_waits(request)) {
+            TAILQ_REMOVE(&client->sent, request, in_list);
+            ps_by_peer_drop(client, request);
+        } else {
+            ps_queue_remove(client, request);
+        }
         ps_slice_request_end(client, request, PSD_DEADLINE, NULL);
         return;
     }

@@ -4,6 +4,7 @@
  * no timeout for a request that was answered long ago. */
 #include "client/requests/pump.h"
 
+#include "client/requests/by_peer.h"
 #include "client/requests/hold.h"
 #include "client/requests/lend.h"
 #include "client/requests/ticket.h"
@@ -22,7 +23,7 @@ static uint64_t wake_ms(const psd_client_t *self, uint64_t until_ms)
 {
     uint64_t at = earlier(until_ms, earlier(self->expire_ms, self->tell_ms));
 
-    at = earlier(at, ps_hold_due(self));
+    at = earlier(at, earlier(ps_hold_due(self), ps_by_peer_due(self)));
     if (self->session != NULL) {
         at = earlier(at, ps_session_deadline(self->session));
     }
@@ -62,6 +63,9 @@ static void look_at_job(psd_client_t *self)
 {
     if (self->job_hooks != NULL) {
         self->job_hooks->look(self);
+    }
+    if (self->desk != NULL || !TAILQ_EMPTY(&self->by_peer)) {
+        ps_by_peer_look(self);
     }
 }
 

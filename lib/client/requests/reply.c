@@ -3,6 +3,7 @@
  * ends the request, or asks for the rest after a partial answer. */
 #include "base/alloc.h"
 #include "base/cursor.h"
+#include "client/requests/by_peer.h"
 #include "client/requests/result.h"
 #include "client/requests/trace.h"
 
@@ -135,8 +136,9 @@ static void add_up(const ps_slice_request_t *self, const ps_message_t *message,
     }
 }
 
-static psd_status_t keep_values(ps_slice_request_t *self, const ps_message_t *message,
-                                const ps_slice_t *got, const ps_payload_t *payload)
+static psd_status_t keep_values(const psd_client_t *client, ps_slice_request_t *self,
+                                const ps_message_t *message, const ps_slice_t *got,
+                                ps_payload_t *payload)
 {
     ps_ticket_t *ticket = self->ticket;
     size_t n_done = (size_t)message->values.n_done;
@@ -153,11 +155,12 @@ static psd_status_t keep_values(ps_slice_request_t *self, const ps_message_t *me
     ps_places_scatter(&self->places, payload, n_done, got->n_cols, ps_type_size(got->type),
                       ticket->values);
     ps_places_skip(&self->places, n_done);
+    ps_by_peer_pass_on(client, self, payload, n_done);
     return PSD_OK;
 }
 
 static void take_values(psd_client_t *client, ps_slice_request_t *self, const ps_message_t *message,
-                        const ps_payload_t *payload)
+                        ps_payload_t *payload)
 {
     ps_ticket_t *ticket = self->ticket;
     uint64_t n_done = message->values.n_done;
@@ -175,7 +178,7 @@ static void take_values(psd_client_t *client, ps_slice_request_t *self, const ps
                              "the values received are not those asked for");
         return;
     }
-    rc = keep_values(self, message, &got, payload);
+    rc = keep_values(client, self, message, &got, payload);
     is_done = n_done == self->slice.n_rows ||
               (ticket->result != NULL && ps_result_is_full(ticket->result));
     if (rc == PSD_OK && !is_done) {
@@ -211,7 +214,9 @@ void ps_slice_request_answered(psd_client_t *client, ps_slice_request_t *self,
         return;
     }
     self->was_answered = true;
-    if (message->kind == PS_KIND_VALUES && wants_values) {
+    if (message->kind == PS_KIND_VALUES && self->by_peer != NULL) {
+        ps_by_peer_digest(client, self, message, payload);
+    } else if (message->kind == PS_KIND_VALUES && wants_values) {
         take_values(client, self, message, payload);
     } else if (message->kind == PS_KIND_ACK && !wants_values) {
         ps_slice_request_end(client, self, PSD_OK, NULL);

@@ -9,6 +9,8 @@
  * few of them are ahead of a pull.
  */
 #include "base/alloc.h"
+#include "client/requests/by_peer.h"
+#include "client/requests/ticket.h"
 #include "client/requests/trace.h"
 
 /* The server gets a slightly shorter timeout than the caller's. So its
@@ -58,6 +60,7 @@ void ps_slice_request_destroy(psd_client_t *client, ps_slice_request_t **request
         return;
     }
     *request_p = NULL;
+    ps_by_peer_drop(client, self);
     ps_payload_destroy(&self->payload);
     ps_places_done(&self->places);
     if (client->n_spare >= SPARE_MAX) {
@@ -111,6 +114,7 @@ static ps_kind_t kind_of(const ps_slice_request_t *self)
 
 static psd_status_t start(psd_client_t *client, ps_slice_request_t *self, psd_error_t *err)
 {
+    bool by_peer = ps_by_peer_begin(client, self);
     const ps_op_start_t wanted = {
         .kind = kind_of(self),
         .table = self->queue->table->id,
@@ -123,7 +127,7 @@ static psd_status_t start(psd_client_t *client, ps_slice_request_t *self, psd_er
         .pull = self->kind == PS_REQUEST_PUSHPULL,
         .marks = self->marks && self->kind == PS_REQUEST_PUSH,
         .wants_times = self->trace != NULL,
-        .op = self->row_op.op,
+        .op = by_peer ? PS_READ_DIGEST : self->row_op.op,
         .other = self->row_op.other,
         .operand = self->row_op.operand,
         .since = self->row_op.since,
@@ -243,7 +247,8 @@ static bool has_room(const psd_client_t *client, const ps_request_queue_t *queue
                                   size <= bytes - queue->sent_bytes);
 }
 
-/* Other requests may overtake one that waits for a ticket; a mark may not. */
+/* Other requests may overtake one that waits for a ticket; a mark may not, nor a pull whose rows
+ * come from another worker. */
 void ps_queue_run(psd_client_t *client, ps_request_queue_t *queue)
 {
     ps_slice_request_t *request = TAILQ_FIRST(&queue->waiting);
@@ -254,7 +259,7 @@ void ps_queue_run(psd_client_t *client, ps_request_queue_t *queue)
 
         bool waits = waits_for_ticket(client, request);
 
-        if ((passed || waits) && request->marks) {
+        if ((passed || waits || queue->n_by_peer > 0) && request->marks) {
             return;
         }
         if (waits) {

@@ -91,13 +91,15 @@ struct ps_slice_request {
     int32_t priority;
     psd_ticket_t after; /* 0: none */
     uint64_t round;
-    uint64_t op;         /* of the session; 0: it waits, or has ended */
-    bool is_sent;        /* counted in its queue as in flight … */
-    uint64_t sent_bytes; /* … with this number of bytes */
-    bool was_answered;   /* by ACK or VALUES */
-    bool marks;          /* it finishes a clock there: a mark, or the last push */
-    psd_trace_t *trace;  /* borrowed as long as there is a ticket; or NULL */
-    size_t traced;       /* its place there */
+    uint64_t op;           /* of the session; 0: it waits, or has ended */
+    bool is_sent;          /* counted in its queue as in flight … */
+    uint64_t sent_bytes;   /* … with this number of bytes */
+    bool was_answered;     /* by ACK or VALUES */
+    bool marks;            /* it finishes a clock there: a mark, or the last push */
+    bool is_direct;        /* its rows come from the shard, whatever the plan says */
+    ps_by_peer_t *by_peer; /* owned; its rows come from another worker (by_peer.h); or NULL */
+    psd_trace_t *trace;    /* borrowed as long as there is a ticket; or NULL */
+    size_t traced;         /* its place there */
 };
 
 #define PS_TICKET_PLACE_BITS 24 /* of a number: its place, counted from 1 */
@@ -138,6 +140,9 @@ struct ps_request_queue {
     uint64_t sent_bytes;      /* of their payloads */
     uint64_t marked_seq;      /* of the last push or mark that ended a clock here, if there is a
                                  relay; 0: none */
+    uint32_t n_by_peer;       /* pulls whose rows come from another worker; marks wait for them */
+    uint32_t n_late;          /* of the clocks that are to be … */
+    uint64_t direct_until;    /* … pulled directly, since rows did not come in time */
 };
 
 /* ---- slice_request.c ---- */

@@ -30,6 +30,7 @@ static void close_relay(ps_relay_thread_t *self)
     ps_socket_drop(&self->port);
     ps_context_destroy(&self->context);
     ps_relay_destroy(&self->relay);
+    ps_relay_down_destroy(&self->down);
     if (table != NULL) {
         ps_desk_table_free(&table);
     }
@@ -60,6 +61,7 @@ static bool open_relay(ps_relay_thread_t *self, uint32_t worker, psd_error_t *er
     (void)snprintf(members[worker].relay, sizeof members[worker].relay, "%s",
                    ps_socket_endpoint(self->port, 0));
     CHECK_OK(ps_relay_new(&settings, &self->relay, err), err);
+    CHECK_OK(ps_relay_down_new(1 << 20, &self->down, err), err);
     CHECK_OK(ps_relay_facts_give(&plan, self->relay, err), err);
     self->facts = plan;
     self->now_ms = ps_now_ms();
@@ -81,6 +83,7 @@ static bool turn(ps_relay_thread_t *child, ps_relay_thread_t *parent)
     }
     child->now_ms = parent->now_ms = ps_now_ms();
     ps_callers_receive(parent);
+    ps_rows_turn(parent);
     ps_socket_flush(parent->port);
     ps_ways_receive(child);
     ps_ways_tick(child);
@@ -153,6 +156,43 @@ static bool a_bundle_goes_to_the_other_one(ps_relay_thread_t *child, ps_relay_th
     CHECK(ps_relay_look(parent->relay, &view, 1) == 1);
     CHECK(view.key.clock == 4 && view.n_lots == 1 && view.waits_for == 0);
     CHECK(child->ways[0].owes_ms == 0); /* it said that it took it */
+    return true;
+}
+
+/* The child asks before the parent has them, and again for others, which it does not get. */
+static bool rows_come_from_the_other_one(ps_relay_thread_t *child, ps_relay_thread_t *parent)
+{
+    static uint8_t values[200000];
+    const ps_down_key_t key = {.table = TABLE, .n_rows = 10, .clock = 3};
+    ps_message_t want = {.kind = PS_KIND_WANT,
+                         .want = {.table = TABLE, .n_rows = 10, .wait_ms = WAIT_MS}};
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *rows =
+        ps_payload_copy((ps_bytes_t){0}, (ps_bytes_t){0}, (ps_bytes_t){values, sizeof values});
+    uint64_t until_ms = ps_now_ms() + WAIT_MS;
+    ps_down_deed_t deed = {.kind = 0};
+
+    CHECK(rows != NULL);
+    for (uint64_t i = 0; i < 2; i++) {
+        ps_down_key_t wanted = key;
+
+        wanted.clock = want.want.clock = key.clock - i; /* then of the clock before */
+        want.want.request = 70 + i;
+        ps_relay_down_ask(child->down, child->now_ms, 0, 70 + i, &wanted, WAIT_MS);
+        CHECK(ps_ways_want(child, 0, &want));
+        CHECK(!ps_ways_want(child, 1, &want));
+        for (int k = 0; i == 0 && k < 3; k++) {
+            CHECK(turn(child, parent));
+        }
+        ps_relay_down_keep(parent->down, &key, rows);
+        while (!ps_relay_down_next(child->down, &deed) && ps_now_ms() < until_ms) {
+            CHECK(turn(child, parent));
+        }
+        CHECK(deed.kind == PS_DOWN_GIVE && deed.request == 70 + i);
+        CHECK(ps_payload_size(deed.payload) == (i == 0 ? sizeof values : 0));
+        ps_payload_destroy(&deed.payload);
+        deed.kind = 0;
+    }
     return true;
 }
 
@@ -286,6 +326,7 @@ int main(void)
     ps_relay_thread_t child = {.n_forks = 0};
     bool ok = open_relay(&parent, 0, err) && open_relay(&child, 1, err) && meet(&child, &parent) &&
               a_bundle_goes_to_the_other_one(&child, &parent, err) &&
+              rows_come_from_the_other_one(&child, &parent) &&
               strangers_get_nowhere(&parent, err) &&
               a_relay_that_is_gone_is_noticed(&child, &parent, err);
 
