@@ -43,6 +43,12 @@ psd_status_t ps_cli_connect_by(const ps_cli_t *self, const char *transport, uint
     PSD_AUTO(psd_options_destroy) psd_options_t *options = psd_options_new();
     psd_status_t rc = PSD_OK;
 
+    if (strcmp(self->endpoint, "mpi:") == 0) {
+        return psd_error_set(
+            err, PSD_USAGE,
+            "the endpoint is mpi:, servers inside of the ranks of an mpirun, which "
+            "only these reach; name a psd with --endpoint");
+    }
     if (options == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory to connect");
     }

@@ -198,7 +198,7 @@ bool ps_hall_is_lost(ps_hall_t *self, int rank)
     bool is_lost = false;
 
     ps_hall_lock(self);
-    is_lost = self->is_lost[rank];
+    is_lost = self->is_lost[rank] || self->has_ended[rank];
     ps_hall_unlock(self);
     return is_lost;
 }

@@ -54,7 +54,7 @@ void ps_hall_watch_all(ps_hall_t *self);
 int ps_hall_say(ps_hall_t *self, const char *key, const char *value);
 /* false: nothing has come yet. */
 bool ps_hall_find(ps_hall_t *self, const char *key, char ret_value[PS_CARRIER_TEXT]);
-/* It was silent for too long, and still is. */
+/* It was silent for too long, and still is; or it has ended. */
 bool ps_hall_is_lost(ps_hall_t *self, int rank);
 /* Some rank is. */
 bool ps_hall_has_lost(ps_hall_t *self);

@@ -164,7 +164,7 @@ static int is_lost(int rank)
 {
     ps_hall_t *hall = ps_world_hall();
 
-    return hall != NULL && ps_hall_is_lost(hall, rank) ? 1 : 0;
+    return hall == NULL || ps_hall_is_lost(hall, rank) ? 1 : 0;
 }
 
 static const ps_carrier_plugin_t PLUGIN = {

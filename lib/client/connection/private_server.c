@@ -90,15 +90,22 @@ static psd_status_t open_library(psd_error_t *err)
 
 /* What would be wrong for a node of a job, or the same for all its processes on a host,
  * whatever the environment says. The registry is one node's. */
-static psd_status_t set_all(psd_embed_options_t *options, const char *join, psd_error_t *err)
+static psd_status_t set_all(psd_embed_options_t *options, const char *join, const char *listen,
+                            psd_error_t *err)
 {
     static const char *const FIXED[][2] = {{"data_dir", ""},
                                            {"runtime_dir", ""},
                                            {"node.name", ""},
                                            {"registry.voters", "1"},
                                            {"registry.automatic", "false"}};
-    psd_status_t rc = join == NULL ? PSD_OK : library.set(options, "cluster.join", join, err);
+    psd_status_t rc = library.set(options, "cluster.join", join == NULL ? "" : join, err);
 
+    if (rc == PSD_OK && join == NULL) {
+        rc = library.set(options, "security.token_file", "", err);
+    }
+    if (rc == PSD_OK && listen != NULL) {
+        rc = library.set(options, "listen.endpoints", listen, err);
+    }
     for (size_t i = 0; rc == PSD_OK && i < sizeof FIXED / sizeof FIXED[0]; i++) {
         rc = library.set(options, FIXED[i][0], FIXED[i][1], err);
     }
@@ -109,7 +116,7 @@ static psd_status_t set_all(psd_embed_options_t *options, const char *join, psd_
     return rc;
 }
 
-psd_status_t ps_private_server_start(const char *join, psd_embed_t **ret_server,
+psd_status_t ps_private_server_start(const char *join, const char *listen, psd_embed_t **ret_server,
                                      const char **ret_endpoint, psd_error_t *err)
 {
     psd_embed_options_t *options = NULL;
@@ -125,7 +132,7 @@ psd_status_t ps_private_server_start(const char *join, psd_embed_t **ret_server,
     if (options == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a server");
     }
-    rc = set_all(options, join, err);
+    rc = set_all(options, join, listen, err);
     if (rc == PSD_OK) {
         rc = library.start(options, ret_server, err);
     }

@@ -28,10 +28,12 @@ void ps_private_server_release(void);
 
 /* Starts another one, which joins the cluster of `join` (cluster.join; NULL: it begins one), with
  * one shard unless PSD_SHARDS says more; its directory and its name are its own, and it takes no
- * part in the registry, whatever the environment says. ret_endpoint: borrowed until its stop.
+ * part in the registry, whatever the environment says. listen: its endpoints; NULL: what the
+ * environment says. ret_endpoint: borrowed until its stop.
  * Errors as above.
  */
-PSD_MUST_CHECK psd_status_t ps_private_server_start(const char *join, struct psd_embed **ret_server,
+PSD_MUST_CHECK psd_status_t ps_private_server_start(const char *join, const char *listen,
+                                                    struct psd_embed **ret_server,
                                                     const char **ret_endpoint, psd_error_t *err);
 /* psd_embed_drain of such a one. */
 PSD_MUST_CHECK psd_status_t ps_private_server_drain(struct psd_embed *self, uint32_t timeout_ms,

@@ -19,10 +19,13 @@
 #include "transport/threads/fork.h"
 
 #define CARRIER "mpi"
+#define LISTEN "tcp://127.0.0.1:0"
 #define MEET_MS 60000 /* for all ranks to serve */
 #define TOLD_MS 5000  /* of waiting for the others' end, before a word about it */
-#define PART_MS 5000  /* for the registry to end before the others' servers */
+#define LOST_MS 30000 /* of silence, until a rank is not waited for */
+#define PART_MS 5000 /* for the registry to end before the others' servers */
 #define LOOK_NS 5000000L
+#define EXIT_BITS 0377 /* of exit's number, that others see */
 
 /* One for the process: it has one place in one world. */
 static struct {
@@ -34,6 +37,8 @@ static struct {
     int size;
     struct psd_embed *server;
     char registry[PS_CARRIER_TEXT];
+    psd_status_t failed; /* the ranks did not meet: nobody tries it again … */
+    char why[512];       /* … and the reason */
 } mine = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* The lock may be held while a server starts, when another thread forks. */
@@ -97,11 +102,14 @@ static psd_status_t wait_for_each(const char *what, uint64_t until_ms, psd_error
     return rc;
 }
 
-/* The others need not wait for this one. */
+/* The others need not wait for this one. What another one has said they know. */
 static void tell_failed(const psd_error_t *err)
 {
     char why[PS_CARRIER_TEXT];
 
+    if (ps_ranks_find("failed", why)) {
+        return;
+    }
     (void)snprintf(why, sizeof why, "rank %d: %.400s", mine.rank, psd_error_text(err));
     (void)!ps_ranks_say("failed", why, NULL);
 }
@@ -112,9 +120,13 @@ static void tell_failed(const psd_error_t *err)
 static void wait_for_end(int rank, const char *what, uint64_t until_ms)
 {
     uint64_t tell_ms = ps_now_ms() + TOLD_MS;
+    uint64_t heard_ms = ps_now_ms();
     char value[PS_CARRIER_TEXT];
 
-    while (!find(what, rank, value) && !ps_ranks_are_without(rank) && ps_now_ms() < until_ms) {
+    while (!find(what, rank, value) && ps_now_ms() < heard_ms + LOST_MS && ps_now_ms() < until_ms) {
+        if (!ps_ranks_are_without(rank)) {
+            heard_ms = ps_now_ms();
+        }
         if (ps_now_ms() >= tell_ms) {
             tell_ms = UINT64_MAX;
             ps_log(PS_LOG_WARN, "node_waits", "rank=%d hint=\"it uses this one's rows\"", rank);
@@ -130,7 +142,8 @@ static void wait_for_all_ends(void)
     }
 }
 
-/* The process exits. One that fails does not wait: mpirun ends the others. */
+/* The process exits. One that fails does not wait: mpirun ends the others, or they learn that
+ * it has ended. */
 static void leave(int status, void *unused)
 {
     bool is_here = false;
@@ -140,7 +153,7 @@ static void leave(int status, void *unused)
     mine.has_ended = true;
     is_here = mine.is_held && !ps_fork_is_since(mine.n_forks);
     (void)pthread_mutex_unlock(&mine.mutex);
-    if (!is_here || status != 0 || say("left", mine.rank, "", NULL) != PSD_OK) {
+    if (!is_here || (status & EXIT_BITS) != 0 || say("left", mine.rank, "", NULL) != PSD_OK) {
         return;
     }
     /* A worker that did not leave its job does nothing any more: the others, for which this
@@ -182,7 +195,7 @@ static void find_host(char ret_host[PS_CARRIER_TEXT])
     (void)snprintf(ret_host, PS_CARRIER_TEXT, "%s %s", boot, net);
 }
 
-/* Servers listen at 127.0.0.1. */
+/* Servers listen at 127.0.0.1, whatever the environment says. */
 static psd_status_t check_hosts(uint64_t until_ms, psd_error_t *err)
 {
     char host[PS_CARRIER_TEXT];
@@ -211,7 +224,7 @@ static psd_status_t serve(uint64_t until_ms, const char **ret_endpoint, psd_erro
         rc = wait_for("serves", 0, until_ms, mine.registry, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_private_server_start(mine.rank == 0 ? NULL : mine.registry, &mine.server,
+        rc = ps_private_server_start(mine.rank == 0 ? NULL : mine.registry, LISTEN, &mine.server,
                                      ret_endpoint, err);
     }
     if (rc == PSD_OK && mine.rank == 0) {
@@ -256,6 +269,8 @@ static psd_status_t begin(psd_error_t *err)
     if (rc != PSD_OK) {
         tell_failed(err);
         ps_private_server_stop(&mine.server);
+        mine.failed = rc;
+        (void)snprintf(mine.why, sizeof mine.why, "%s", psd_error_text(err));
     }
     return rc;
 }
@@ -269,6 +284,8 @@ psd_status_t ps_rank_server_hold(const char **ret_endpoint, psd_error_t *err)
     (void)pthread_mutex_lock(&mine.mutex);
     if (mine.has_ended) {
         rc = psd_error_set(err, PSD_CLOSED, "the process exits, and so does its server");
+    } else if (mine.failed != PSD_OK) {
+        rc = psd_error_set(err, mine.failed, "%s", mine.why);
     } else if (!mine.is_held) {
         rc = begin(err);
         mine.is_held = rc == PSD_OK;

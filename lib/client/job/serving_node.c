@@ -190,7 +190,7 @@ static psd_status_t start(const char *join, psd_error_t *err)
         return psd_error_set(err, PSD_NOMEM, "no memory for a server");
     }
     if (serves) {
-        rc = ps_private_server_start(join, &mine.server, &mine.endpoint, err);
+        rc = ps_private_server_start(join, NULL, &mine.server, &mine.endpoint, err);
     }
     if (rc == PSD_OK) {
         rc = join_others(&wish, err);

@@ -18,6 +18,9 @@ static void forget(ps_relay_thread_t *self, const ps_relay_caller_t *caller)
 {
     size_t i = (size_t)(caller - self->callers);
 
+    if (self->down != NULL && caller->is_proved) {
+        ps_relay_down_without(self->down, caller->asked.worker);
+    }
     self->n_callers--;
     for (; i < self->n_callers; i++) {
         self->callers[i] = self->callers[i + 1];
@@ -52,9 +55,6 @@ static void forget_worker(ps_relay_thread_t *self, const ps_relay_caller_t *prov
 
         if (other->is_proved && other->conn != conn && other->asked.worker == worker) {
             forget(self, other);
-            if (self->down != NULL) {
-                ps_relay_down_without(self->down, worker);
-            }
         }
     }
 }
@@ -226,21 +226,23 @@ void ps_callers_plan(ps_relay_thread_t *self)
         size_t place = ps_relay_facts_find(&self->facts, caller->asked.worker);
 
         if (place == SIZE_MAX || self->facts.members[place].joins != caller->asked.joins) {
-            if (self->down != NULL && caller->is_proved) {
-                ps_relay_down_without(self->down, caller->asked.worker);
-            }
             forget(self, caller);
         }
     }
 }
 
-/* The port notes connections that close, until it is asked. */
+/* Whose connection has closed wants nothing. */
 static void drain(ps_relay_thread_t *self)
 {
     uint64_t conn = 0;
     int n = 0;
 
     while (n < PS_RELAY_TURN_MAX && ps_socket_next_gone(self->port, &conn)) {
+        ps_relay_caller_t *caller = find_conn(self, conn);
+
+        if (caller != NULL) {
+            forget(self, caller);
+        }
         n++;
     }
 }

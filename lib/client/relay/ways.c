@@ -144,6 +144,7 @@ static void hear(ps_relay_thread_t *self, ps_relay_way_t *way, const ps_message_
         way->owes_bytes = 0;
         ps_relay_heard(self->relay, self->now_ms, way->to.worker, number, news);
     } else if (way->is_ready && message->kind == PS_KIND_ROWS_ON) {
+        way->owes_ms = way->owes_ms != 0 ? self->now_ms : 0; /* its answer comes after these */
         on_rows(self, way, &message->rows_on, payload);
     }
 }

@@ -9,6 +9,7 @@
 #include "client/connection/desk.h"
 
 #define PATIENCE_MS 1000
+#define MARK_MS 100   /* that a mark may wait for rows */
 #define CLOCKS_MOST 9 /* that a partition is pulled from the shard, after rows were late */
 #define DIGEST_VALUES 2
 #define FRAME_BYTES (UINT64_C(4) << 20) /* rows go from relay to relay as one frame */
@@ -60,6 +61,21 @@ static ps_desk_rows_t *new_rows(const ps_slice_request_t *request)
     return rows;
 }
 
+/* Another pull of the program waits for the same rows: a relay knows one question of a worker. */
+static bool is_asked(const psd_client_t *client, const ps_slice_request_t *request)
+{
+    const ps_by_peer_t *other = NULL;
+
+    TAILQ_FOREACH(other, &client->by_peer, in_list)
+    {
+        if (other->request->queue == request->queue &&
+            other->request->slice.first_row == request->slice.first_row) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool ps_by_peer_begin(psd_client_t *client, ps_slice_request_t *request)
 {
     ps_request_queue_t *queue = request->queue;
@@ -68,7 +84,8 @@ bool ps_by_peer_begin(psd_client_t *client, ps_slice_request_t *request)
     uint64_t left_ms = 0;
 
     if (request->by_peer != NULL || request->is_direct || !is_shared(client, request) ||
-        request->worker.clock < queue->direct_until ||
+        request->worker.clock < queue->direct_until || request->trace != NULL ||
+        is_asked(client, request) ||
         !ps_desk_rows_come(client->desk, queue->table->id, queue->partition)) {
         return false;
     }
@@ -123,8 +140,8 @@ void ps_by_peer_pass_on(const psd_client_t *client, const ps_slice_request_t *re
     }
     rows = new_rows(request);
     if (rows != NULL) {
-        rows->payload = payload->shared || payload->n_spans != 1 ? ps_payload_clone(payload)
-                                                                 : ps_payload_keep(payload);
+        /* The relay's thread ends what it has: a lane's room is this thread's alone. */
+        rows->payload = ps_payload_clone(payload);
     }
     if (rows != NULL && rows->payload == NULL) {
         ps_free(rows);
@@ -193,6 +210,20 @@ static void compare(psd_client_t *client, ps_slice_request_t *request)
     }
 }
 
+/* The worker has ended its clock meanwhile: all others wait for its mark. */
+static bool holds_mark(const ps_request_queue_t *queue)
+{
+    const ps_slice_request_t *other = NULL;
+
+    TAILQ_FOREACH(other, &queue->waiting, in_list)
+    {
+        if (other->marks) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static uint64_t due_of(const psd_client_t *client, const ps_by_peer_t *self)
 {
     uint64_t deadline_ms = self->request->ticket->deadline_ms;
@@ -204,7 +235,11 @@ static uint64_t due_of(const psd_client_t *client, const ps_by_peer_t *self)
                            ? self->digest_ms
                            : self->digest_ms + (deadline_ms - self->digest_ms) / 2;
 
-    return due_ms < half_ms ? due_ms : half_ms;
+    due_ms = due_ms < half_ms ? due_ms : half_ms;
+    if (holds_mark(self->request->queue) && due_ms > self->digest_ms + MARK_MS) {
+        due_ms = self->digest_ms + MARK_MS;
+    }
+    return due_ms;
 }
 
 void ps_by_peer_digest(psd_client_t *client, ps_slice_request_t *request,

@@ -87,7 +87,7 @@ typedef struct ps_carrier_plugin {
     /* What a rank has said. ENOENT: nothing has come here yet, or nothing was
      * entered. */
     int (*find)(const char *key, char ret_value[PS_CARRIER_TEXT]);
-    /* 1: that rank does not answer, and may be dead. */
+    /* 1: that rank has ended, or does not answer and may be dead. */
     int (*is_lost)(int rank);
     /* Bytes that the process has sent and received. */
     void (*count)(uint64_t *ret_sent, uint64_t *ret_received);

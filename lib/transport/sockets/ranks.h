@@ -23,6 +23,6 @@ PSD_MUST_CHECK psd_status_t ps_ranks_enter(const char *carrier, int *ret_rank, i
 PSD_MUST_CHECK psd_status_t ps_ranks_say(const char *key, const char *value, psd_error_t *err);
 /* false: no rank has said it, as far as is known here. */
 bool ps_ranks_find(const char *key, char ret_value[PS_CARRIER_TEXT]);
-/* That rank does not answer. */
+/* That rank has ended, or does not answer. */
 bool ps_ranks_are_without(int rank);
 #endif
