@@ -23,7 +23,7 @@
 #define MEET_MS 60000 /* for all ranks to serve */
 #define TOLD_MS 5000  /* of waiting for the others' end, before a word about it */
 #define LOST_MS 30000 /* of silence, until a rank is not waited for */
-#define PART_MS 5000 /* for the registry to end before the others' servers */
+#define PART_MS 5000  /* for the registry to end before the others' servers */
 #define LOOK_NS 5000000L
 #define EXIT_BITS 0377 /* of exit's number, that others see */
 
