@@ -20,7 +20,7 @@ _pscli() {
         esac
     done
     case $noun in
-    "") words=" cluster node table checkpoint push pull plan data job worker clock why run check slow wait top page support-bundle auth bench context env explain completion help version" ;;
+    "") words=" cluster node table checkpoint push pull plan data job worker clock why run check doctor slow wait top page support-bundle auth bench context env explain completion help version" ;;
     cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore settings get set unset registry rebuild" ;;
     node) [ -z "$verb" ] && words=" list inspect invite drain remove promote demote" ;;
     table) [ -z "$verb" ] && words=" create list inspect drop ack set export import" ;;
@@ -35,6 +35,7 @@ _pscli() {
     why) rest=$verb; verb="" ;;
     run) rest=$verb; verb="" ;;
     check) rest=$verb; verb="" ;;
+    doctor) rest=$verb; verb="" ;;
     slow) rest=$verb; verb="" ;;
     wait) rest=$verb; verb="" ;;
     top) rest=$verb; verb="" ;;
@@ -341,7 +342,7 @@ _pscli() {
         flags+=" --man"
         case $previous in
         esac
-        words=" cluster node table checkpoint push pull plan data job worker clock why run check slow wait top page support-bundle auth bench context env explain completion help version"
+        words=" cluster node table checkpoint push pull plan data job worker clock why run check doctor slow wait top page support-bundle auth bench context env explain completion help version"
         ;;
     "version")
         ;;
@@ -352,6 +353,11 @@ _pscli() {
         esac
         [ -z "$rest$value" ] && [[ $current != -* ]] &&
             words=$(printf "%s\n" health lag clocks backup)
+        ;;
+    "doctor")
+        flags+=" --data-dir"
+        case $previous in
+        esac
         ;;
     "slow")
         flags+=" --limit"

@@ -13,7 +13,7 @@ _pscli() {
     done
     flags=( --endpoint --context --output --template --columns --sort --no-headers --timeout --wait --watch --yes --dry-run --quiet --verbose --big-as-text --no-color --help --version)
     case $noun in
-    '') words_=( cluster node table checkpoint push pull plan data job worker clock why run check slow wait top page support-bundle auth bench context env explain completion help version) ;;
+    '') words_=( cluster node table checkpoint push pull plan data job worker clock why run check doctor slow wait top page support-bundle auth bench context env explain completion help version) ;;
     cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore settings get set unset registry rebuild) ;;
     node) [[ -z $verb ]] && words_=( list inspect invite drain remove promote demote) ;;
     table) [[ -z $verb ]] && words_=( create list inspect drop ack set export import) ;;
@@ -28,6 +28,7 @@ _pscli() {
     why) verb="" ;;
     run) verb="" ;;
     check) verb="" ;;
+    doctor) verb="" ;;
     slow) verb="" ;;
     wait) verb="" ;;
     top) verb="" ;;
@@ -113,6 +114,7 @@ _pscli() {
     'help') flags+=( --man) ;;
     'version') flags+=() ;;
     'check') flags+=( --warn --crit --format); ask='printf "%s\n" health lag clocks backup' ;;
+    'doctor') flags+=( --data-dir) ;;
     'slow') flags+=( --limit); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'wait') flags+=( --for) ;;
     'top') flags+=( --every --once) ;;

@@ -105,6 +105,19 @@ static const ps_opt_t PAGE_OPTIONS[] = {
              "/var/lib/psd"},
     {.name = NULL}};
 
+static const ps_example_t DOCTOR_EXAMPLES[] = {
+    {"pscli doctor", "before somebody is asked for help"},
+    {"pscli doctor -o json | jq '.checks[] | select(.cure != \"\")'", "what to mend"},
+    {"sudo pscli doctor --data-dir /var/lib/psd", "also its disk"},
+    {NULL, NULL}};
+static const ps_opt_t DOCTOR_OPTIONS[] = {
+    {.name = "data-dir",
+     .kind = PS_OPT_TEXT,
+     .value = "DIR",
+     .help = "data directory of the psd of this host, to look at its disk; default: $PSD_DATA_DIR, "
+             "else the disk is not looked at"},
+    {.name = NULL}};
+
 const ps_cmd_t ps_cmds_watch[] = {
     {.noun = "check",
      .arguments = "[WHAT]",
@@ -121,6 +134,20 @@ const ps_cmd_t ps_cmds_watch[] = {
      .options = CHECK_OPTIONS,
      .flags = PS_CMD_WATCH,
      .run = ps_cmd_check},
+    {.noun = "doctor",
+     .arguments = "",
+     .summary = "what is wrong as seen from here, and the cure",
+     .details =
+         "settings: variables that psd refuses. key: the file that PSD_KEY_FILE names. "
+         "endpoint: whether it answers, and if not, why. version: of psd and pscli. cluster: "
+         "the problems and warnings of \"cluster status\". shards: row 0 of the first table, "
+         "and by which transport it came. files: open files of a process. memory: free "
+         "shared memory, which lanes use. disk: free bytes. Less than 64 MiB is a finding. "
+         "The exit code is 0 when there is none, else 1.",
+     .examples = DOCTOR_EXAMPLES,
+     .options = DOCTOR_OPTIONS,
+     .flags = PS_CMD_WATCH,
+     .run = ps_cmd_doctor},
     {.noun = "slow",
      .arguments = "[TABLE]",
      .max_args = 1,

@@ -17,6 +17,7 @@
 #include "cli/run/cli.h"
 
 psd_status_t ps_cmd_check(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_doctor(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_slow(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_wait(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_page(ps_cli_t *cli, psd_error_t *err);

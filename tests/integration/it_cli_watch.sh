@@ -50,6 +50,31 @@ out_has '^PSD UNKNOWN - health: .*no answer'
 expect 3 check --timeout 300ms
 kill -CONT "$psd_pid"
 
+# ---- doctor ----
+expect 0 doctor
+out_has '^settings +ok +'
+out_has '^key +ok +none is named'
+out_has '^endpoint +ok +tcp://127.0.0.1:[0-9]+ answers, in '
+out_has '^version +ok +psd has version '
+out_has '^cluster +ok +healthy, 1 nodes, 1 tables'
+out_has '^shards +ok +row 0 of table "w" came in [0-9.]+ ms from (lane|ipc|tcp)://'
+PSD_KEY_FILE=$work/none expect 1 doctor
+out_has "^key +finding +PSD_KEY_FILE names .*/none: No such file or directory +pscli auth keygen me --file "
+: >"$work/open.key"
+chmod 644 "$work/open.key"
+PSD_KEY_FILE=$work/open.key run doctor -o json
+python3 - "$out_file" <<'END' || fail "doctor -o json"
+import json, sys
+said = json.load(open(sys.argv[1]))
+found = {c["check"]: c for c in said["checks"] if c["state"] == "finding"}
+assert said["findings"] >= 1 and found["key"]["cure"].startswith("chmod 600 "), said
+END
+PSCLI_ENDPOINT=tcp://127.0.0.1:1 expect 1 doctor --data-dir "$work"
+out_has '^endpoint +finding +.*Connection refused'
+out_has '^disk +ok +[0-9]+ MiB are free in '
+expect 1 doctor --data-dir "$work/none"
+out_has '^disk +finding +.*No such file'
+
 # ---- trace ----
 expect 0 push w 1=2 --trace
 out_has 'pushed 1 row to "w"'

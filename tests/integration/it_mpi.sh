@@ -35,13 +35,15 @@ by_mpi() {
 lr_data
 by_mpi 4 "$PSD_LR_PROGRAM" --train "$work/train" --epochs 2 --save "$work/mpi.txt"
 wants 0 psd-lr by mpirun
-[ ! -s "$err_file" ] || fail "psd-lr by mpirun: $(head -3 "$err_file")"
+# A rank that a busy machine lets end late is waited for, and that is said.
+! grep -v 'warn node_waits' "$err_file" || fail "psd-lr by mpirun: more than that on stderr"
 cmp -s "$work/local.txt" "$work/mpi.txt" || fail "by mpirun the model has other bits"
 
 # A rank that fails does not wait for the others, and mpirun ends them.
 by_mpi 2 sh -c '[ $OMPI_COMM_WORLD_RANK = 0 ] || exec "$0" --no-such-option; exec "$0" --train "$1"' \
     "$PSD_LR_PROGRAM" "$work/train"
 [ "$rc" -ne 0 ] || fail "a rank failed, and mpirun says 0"
+[ "$rc" -ne 124 ] || fail "a rank failed, and the others hang"
 # One is killed while the others need it.
 by_mpi 3 "$RANK_SUMS" 1 40 20
 [ "$rc" -eq 137 ] || fail "a rank was killed: mpirun says $rc, not 137"
