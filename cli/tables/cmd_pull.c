@@ -74,5 +74,9 @@ psd_status_t ps_cmd_pull(ps_cli_t *cli, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = pull(cli, &view, &rows, numbers, n_numbers, err);
     }
-    return rc != PSD_OK ? rc : ps_trace_out(cli, trace, name, err);
+    if (rc != PSD_OK) {
+        (void)!ps_trace_out(cli, trace, name, NULL); /* it shows where it stood */
+        return rc;
+    }
+    return ps_trace_out(cli, trace, name, err);
 }

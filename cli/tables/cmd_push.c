@@ -261,7 +261,7 @@ psd_status_t ps_cmd_push(ps_cli_t *cli, psd_error_t *err)
         rc = ps_view_open(cli, name, &view, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_trace_out_new(cli, &trace, err);
+        rc = dry_run ? PSD_OK : ps_trace_out_new(cli, &trace, err); /* that sends nothing */
         view.trace = trace;
     }
     if (rc == PSD_OK) {
@@ -269,6 +269,7 @@ psd_status_t ps_cmd_push(ps_cli_t *cli, psd_error_t *err)
                                : push_words(cli, &view, dry_run, &rows, err);
     }
     if (rc != PSD_OK) {
+        (void)!ps_trace_out(cli, trace, name, NULL); /* it shows where it stood */
         return rc;
     }
     doc = json_pack("{s:s,s:I,s:s}", "table", name, "rows", (json_int_t)rows, "ack", view.ack);

@@ -14,6 +14,8 @@
 #define US_PER_S 1e6
 #define HEX_SIZE 33 /* of 16 bytes */
 #define SPAN_HEX 16 /* digits of a span's id */
+#define KIND_INTERNAL 1
+#define KIND_CLIENT 3
 
 /* In the order in which they are drawn. */
 static const struct {
@@ -40,11 +42,44 @@ static const ps_column_t TRACE[] = {{"KIND", "kind", PS_UNIT_NONE, false},
                                     {"ENDPOINT", "endpoint", PS_UNIT_NONE, true},
                                     {NULL, NULL, PS_UNIT_NONE, false}};
 
+/* What could not be written is said before anything is sent: a push is not to be made twice. */
+static psd_status_t check_files(const ps_cli_t *cli, psd_error_t *err)
+{
+    static const char *const NAMES[] = {"trace-file", "trace-otlp"};
+
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+        PSD_AUTO(ps_new_file_done) ps_new_file_t file = {0};
+        const char *path = ps_args_text(&cli->args, NAMES[i]);
+        psd_status_t rc = PSD_OK;
+
+        if (path == NULL) {
+            continue;
+        }
+        if (strcmp(path, "-") == 0) {
+            return psd_error_set(err, PSD_USAGE, "--%s -; allowed: the name of a file", NAMES[i]);
+        }
+        rc = ps_new_file_open(&file, path, 0666, err);
+        if (rc != PSD_OK) {
+            return rc;
+        }
+    }
+    return PSD_OK;
+}
+
 psd_status_t ps_trace_out_new(const ps_cli_t *cli, psd_trace_t **ret_trace, psd_error_t *err)
 {
+    psd_status_t rc = PSD_OK;
+
     if (!ps_args_on(&cli->args, "trace") && !ps_args_given(&cli->args, "trace-file") &&
         !ps_args_given(&cli->args, "trace-otlp")) {
         return PSD_OK;
+    }
+    if (ps_args_given(&cli->args, "watch")) {
+        return psd_error_set(err, PSD_USAGE, "--watch with --trace: give one of them");
+    }
+    rc = check_files(cli, err);
+    if (rc != PSD_OK) {
+        return rc;
     }
     *ret_trace = psd_trace_new();
     return *ret_trace != NULL ? PSD_OK : psd_error_set(err, PSD_NOMEM, "no memory for a trace");
@@ -182,8 +217,9 @@ static json_t *otlp_span(const span_t *self)
     (void)snprintf(start, sizeof start, "%" PRIu64 "000", self->start_us);
     (void)snprintf(end, sizeof end, "%" PRIu64 "000", self->start_us + self->us);
     return json_pack("{s:s,s:s,s:s,s:s,s:i,s:s,s:s}", "traceId", self->trace_id, "spanId", self->id,
-                     "parentSpanId", self->parent, "name", self->name, "kind", 3,
-                     "startTimeUnixNano", start, "endTimeUnixNano", end);
+                     "parentSpanId", self->parent, "name", self->name, "kind",
+                     self->parent[0] == '\0' ? KIND_CLIENT : KIND_INTERNAL, "startTimeUnixNano",
+                     start, "endTimeUnixNano", end);
 }
 
 /* The ids of spans are the random one, with the number of the span added. */
@@ -240,7 +276,7 @@ static psd_status_t append_otlp(const psd_trace_t *trace, const char *table, con
     char trace_id[HEX_SIZE];
     uint64_t first_id = 0;
     FILE *file = NULL;
-    bool failed = false;
+    int failed = 0;
     psd_status_t rc = ps_random(random, sizeof random, err);
 
     if (rc != PSD_OK) {
@@ -257,16 +293,20 @@ static psd_status_t append_otlp(const psd_trace_t *trace, const char *table, con
                     "attributes", text_attribute("service.name", "pscli"), "scopeSpans", "scope",
                     "name", "psd", "spans", spans);
     file = fopen(path, "ae");
+    failed = file == NULL ? errno : 0;
     if (file != NULL) {
         ps_json_write(file, doc, false);
         ps_print(file, "\n");
-        failed = ferror(file) != 0;
-        failed = fclose(file) != 0 || failed;
+        failed = ferror(file) != 0 ? EIO : 0;
+        if (fclose(file) != 0) {
+            failed = errno;
+        }
     }
-    if (file == NULL || failed) {
+    if (failed != 0) {
         char reason[128] = "";
 
-        return psd_error_set(err, PSD_IO, "%s: %s", path, strerror_r(errno, reason, sizeof reason));
+        return psd_error_set(err, PSD_IO, "%s: %s", path,
+                             strerror_r(failed, reason, sizeof reason));
     }
     return PSD_OK;
 }
@@ -278,7 +318,7 @@ psd_status_t ps_trace_out(const ps_cli_t *cli, const psd_trace_t *trace, const c
     const char *otlp = ps_args_text(&cli->args, "trace-otlp");
     psd_status_t rc = PSD_OK;
 
-    if (trace == NULL) {
+    if (trace == NULL || psd_trace_count(trace) == 0) {
         return PSD_OK;
     }
     if (ps_args_on(&cli->args, "trace")) {

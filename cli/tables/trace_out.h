@@ -12,10 +12,12 @@
 #include "cli/run/cli.h"
 #include "psd/trace.h"
 
-/* A trace for the calls, if an option asks for it; else NULL. Errors: PSD_NOMEM. */
+/* A trace for the calls, if an option asks for it; else NULL. Errors: PSD_USAGE, with --watch, or
+ * "-" for a file; PSD_IO a file that cannot be written; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_trace_out_new(const ps_cli_t *cli, psd_trace_t **ret_trace,
                                              psd_error_t *err);
-/* Shows it in each way that is asked for; nothing for NULL. Errors: PSD_IO naming the file;
+/* Shows it in each way that is asked for; nothing for NULL, or when nothing was
+ * sent. Errors: PSD_IO naming the file;
  * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_trace_out(const ps_cli_t *cli, const psd_trace_t *trace,
                                          const char *table, psd_error_t *err);

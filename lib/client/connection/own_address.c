@@ -55,8 +55,10 @@ psd_status_t ps_own_address(const char *host, char ret_own[PS_ADDRESS_SIZE], boo
         return tell(host, code == EAI_SYSTEM ? strerror(errno) : gai_strerror(code), err);
     }
     for (const struct addrinfo *at = list; at != NULL && ret_own[0] == '\0'; at = at->ai_next) {
-        if (!own_end(at, ret_own) || getnameinfo(at->ai_addr, at->ai_addrlen, peer, sizeof peer,
-                                                 NULL, 0, NI_NUMERICHOST) != 0) {
+        if (!own_end(at, ret_own) ||
+            getnameinfo(at->ai_addr, at->ai_addrlen, peer, sizeof peer, NULL, 0, NI_NUMERICHOST) !=
+                0 ||
+            strchr(ret_own, '%') != NULL /* of one link only */) {
             ret_own[0] = '\0';
         }
     }

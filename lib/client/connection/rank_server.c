@@ -116,29 +116,39 @@ static void tell_failed(const psd_error_t *err)
 
 /* ---- the end ---- */
 
-/* One that does not answer is not waited for. */
-static void wait_for_end(int rank, const char *what, uint64_t until_ms)
+/* Whether a rank of these has not said it. ret_answers: one of them is alive. */
+static bool lacks(int from, int to, const char *what, int *ret_rank, bool *ret_answers)
+{
+    char value[PS_CARRIER_TEXT];
+    bool lacks = false;
+
+    *ret_answers = false;
+    for (int i = from; i < to; i++) {
+        if (!find(what, i, value)) {
+            lacks = true;
+            *ret_rank = i;
+            *ret_answers = *ret_answers || !ps_ranks_are_without(i);
+        }
+    }
+    return lacks;
+}
+
+/* Ranks that do not answer for long, or have ended without a word, are not waited for. */
+static void wait_for_end(int from, int to, const char *what, uint64_t until_ms)
 {
     uint64_t tell_ms = ps_now_ms() + TOLD_MS;
     uint64_t heard_ms = ps_now_ms();
-    char value[PS_CARRIER_TEXT];
+    bool answers = false;
+    int rank = from;
 
-    while (!find(what, rank, value) && ps_now_ms() < heard_ms + LOST_MS && ps_now_ms() < until_ms) {
-        if (!ps_ranks_are_without(rank)) {
-            heard_ms = ps_now_ms();
-        }
+    while (lacks(from, to, what, &rank, &answers) && ps_now_ms() < heard_ms + LOST_MS &&
+           ps_now_ms() < until_ms) {
+        heard_ms = answers ? ps_now_ms() : heard_ms;
         if (ps_now_ms() >= tell_ms) {
             tell_ms = UINT64_MAX;
             ps_log(PS_LOG_WARN, "node_waits", "rank=%d hint=\"it uses this one's rows\"", rank);
         }
         nap();
-    }
-}
-
-static void wait_for_all_ends(void)
-{
-    for (int i = 0; i < mine.size; i++) {
-        wait_for_end(i, "left", UINT64_MAX);
     }
 }
 
@@ -159,10 +169,10 @@ static void leave(int status, void *unused)
     /* A worker that did not leave its job does nothing any more: the others, for which this
      * process waits, must not wait for it. */
     ps_beat_stop_all();
-    wait_for_all_ends();
+    wait_for_end(0, mine.size, "left", UINT64_MAX);
     /* The registry ends first: it would say of the others that they are down. */
     if (mine.rank > 0) {
-        wait_for_end(0, "ended", ps_now_ms() + PART_MS);
+        wait_for_end(0, 1, "ended", ps_now_ms() + PART_MS);
     }
     ps_private_server_stop(&mine.server);
     if (mine.rank == 0) {

@@ -104,15 +104,17 @@ static psd_status_t is_wanted(const ps_wish_t *wish, bool *ret_wanted, bool *ret
 }
 
 /* Where the others reach this worker: at the address that its host has on the way to psd. */
-static psd_status_t find_listen(const psd_client_t *client, char ret_listen[LISTEN_SIZE],
-                                psd_error_t *err)
+static void find_listen(const psd_client_t *client, char ret_listen[LISTEN_SIZE])
 {
     char own[PS_ADDRESS_SIZE];
-    psd_status_t rc = ps_own_address_to(client->endpoint, own, err);
+    PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
 
+    /* Where it is not found the others push and pull without this worker. */
+    if (ps_own_address_to(client->endpoint, own, why) != PSD_OK) {
+        (void)snprintf(own, sizeof own, "127.0.0.1");
+    }
     (void)snprintf(ret_listen, LISTEN_SIZE,
                    strchr(own, ':') == NULL ? "tcp://%s:*" : "tcp://[%s]:*", own);
-    return rc;
 }
 
 static const ps_relay_calls_t CALLS = {.connect = ps_client_connect, .close = psd_close};
@@ -134,7 +136,7 @@ psd_status_t ps_overlay_open(const psd_client_t *client, const ps_wish_t *wish,
     }
     rc = read("PSD_OVERLAY_LISTEN", NULL, &listen, err);
     if (rc == PSD_OK && listen.text == NULL) {
-        rc = find_listen(client, found, err);
+        find_listen(client, found);
         listen.text = found;
     }
     return rc == PSD_OK ? ps_relay_thread_open(client->endpoint, &client->options, &CALLS,

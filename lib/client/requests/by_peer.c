@@ -9,7 +9,8 @@
 #include "client/connection/desk.h"
 
 #define PATIENCE_MS 1000
-#define MARK_MS 100   /* that a mark may wait for rows */
+#define MARK_MS 100             /* that a mark may wait for rows, … */
+#define MARK_BYTES_PER_MS 12500 /* … and as long as they take at 100 Mbit/s */
 #define CLOCKS_MOST 9 /* that a partition is pulled from the shard, after rows were late */
 #define DIGEST_VALUES 2
 #define FRAME_BYTES (UINT64_C(4) << 20) /* rows go from relay to relay as one frame */
@@ -235,11 +236,10 @@ static uint64_t due_of(const psd_client_t *client, const ps_by_peer_t *self)
                            ? self->digest_ms
                            : self->digest_ms + (deadline_ms - self->digest_ms) / 2;
 
-    due_ms = due_ms < half_ms ? due_ms : half_ms;
-    if (holds_mark(self->request->queue) && due_ms > self->digest_ms + MARK_MS) {
-        due_ms = self->digest_ms + MARK_MS;
+    if (holds_mark(self->request->queue)) {
+        due_ms = from_ms + MARK_MS + bytes_of(&self->request->slice) / MARK_BYTES_PER_MS;
     }
-    return due_ms;
+    return due_ms < half_ms ? due_ms : half_ms;
 }
 
 void ps_by_peer_digest(psd_client_t *client, ps_slice_request_t *request,
@@ -277,7 +277,7 @@ static void hear_one(psd_client_t *client, ps_desk_rows_t *rows)
 
     TAILQ_FOREACH(self, &client->by_peer, in_list)
     {
-        if (self->number == rows->request) {
+        if (self->number == rows->request && self->rows == NULL && !self->is_refused) {
             self->is_refused = rows->payload == NULL;
             self->rows = rows->payload;
             rows->payload = NULL;

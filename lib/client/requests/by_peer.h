@@ -14,7 +14,8 @@
  *
  *          Whose rows come from the shard hands them to its relay, if others are below it.
  * Order    Marks of the partition wait for such a pull: it must not become one of a later clock.
- *          So a pull with a mark after it waits 100 ms for its rows, no longer.
+ *          So a pull with a mark after it waits for its rows for 100 ms, and as long as they
+ *          take at 100 Mbit/s, no longer.
  * Patience PATIENCE_MS after the digest, or after rows of any such pull came, and as long as the
  *          rows may travel; never more than half of what is left to the call. Whoever was waited
  *          for in vain is not asked at that partition in the next one to nine clocks.

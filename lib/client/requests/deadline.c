@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/requests/by_peer.h"
+#include "client/requests/trace.h"
 
 #define QUIET_MS 30000 /* no report for this time after the last one */
 
@@ -66,6 +67,7 @@ const char *ps_slice_request_reason(const psd_client_t *client, const ps_slice_r
 static void let_go(psd_client_t *client, ps_slice_request_t *request)
 {
     TAILQ_REMOVE(&request->ticket->requests, request, in_ticket);
+    ps_trace_cut_off(request);
     request->ticket = NULL;
     if (request->kind == PS_REQUEST_PULL && request->op == 0) {
         if (ps_by_peer_waits(request)) {

@@ -123,6 +123,16 @@ void ps_trace_ended(ps_slice_request_t *request)
     }
 }
 
+void ps_trace_cut_off(ps_slice_request_t *request)
+{
+    traced_t *self = traced_of(request);
+
+    if (self != NULL && self->end_us == 0) {
+        self->end_us = ps_now_us();
+        self->away_us += self->sent_us == 0 ? 0 : self->end_us - self->sent_us;
+    }
+}
+
 /* ---- read ---- */
 
 size_t psd_trace_count(const psd_trace_t *self)

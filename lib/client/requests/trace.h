@@ -17,4 +17,6 @@ void ps_trace_sent(ps_slice_request_t *request, const char *endpoint);
 void ps_trace_answered(ps_slice_request_t *request, const ps_message_t *message);
 /* It has ended. */
 void ps_trace_ended(ps_slice_request_t *request);
+/* Its ticket ends without it. */
+void ps_trace_cut_off(ps_slice_request_t *request);
 #endif

@@ -153,7 +153,7 @@ static psd_status_t pass(passing_t *self)
 
     ps_message_slice(&self->message, &slice);
     rc = open_body(self, keep || slice.rows == PS_ROWS_CACHED);
-    self->message.flags &= PS_FLAG_MARK; /* the rest was about the body */
+    self->message.flags &= PS_FLAG_MARK | PS_FLAG_TIMES; /* the rest was about the body */
     if (rc != PSD_OK) {
         return rc;
     }
