@@ -14,7 +14,7 @@ complete -c pscli -f -n __fish_use_subcommand -a clock -d 'clock of each worker,
 complete -c pscli -f -n __fish_use_subcommand -a why -d 'why a job makes no progress'
 complete -c pscli -f -n __fish_use_subcommand -a run -d 'start the workers of a job'
 complete -c pscli -f -n __fish_use_subcommand -a check -d 'verdicts for monitoring'
-complete -c pscli -f -n __fish_use_subcommand -a doctor -d 'what is wrong as seen from here, and the cure'
+complete -c pscli -f -n __fish_use_subcommand -a doctor -d 'find common problems, and how to fix them'
 complete -c pscli -f -n __fish_use_subcommand -a slow -d 'the slowest requests, and where their time went'
 complete -c pscli -f -n __fish_use_subcommand -a wait -d 'wait until a condition holds'
 complete -c pscli -f -n __fish_use_subcommand -a top -d 'the cluster at work: rates of tables and jobs'

@@ -23,7 +23,7 @@ static const ps_noun_t NOUNS[] = {
     {"why", "why a job makes no progress"},
     {"run", "start the workers of a job"},
     {"check", "verdicts for monitoring"},
-    {"doctor", "what is wrong as seen from here, and the cure"},
+    {"doctor", "find common problems, and how to fix them"},
     {"slow", "the slowest requests, and where their time went"},
     {"wait", "wait until a condition holds"},
     {"top", "the cluster at work: rates of tables and jobs"},

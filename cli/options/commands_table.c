@@ -202,11 +202,13 @@ static const ps_opt_t IMPORT_OPTIONS[] = {
         .help = "append the same as one line of OTLP JSON, for a collector that reads files"    \
     }
 #define TRACE_DETAILS                                                                             \
-    " --trace shows for each request, one for each partition and piece, in which phase its time " \
-    "went; their sum is WHOLE. CLIENT: in pscli. QUEUE: the shard held it, for an earlier push "  \
-    "or for room. GATE: it held it for slower workers. WORK: it applied and answered it. "        \
-    "COPIES: the answer waited for copies. FLUSH: for the disk. ANSWER: the rest of the round "   \
-    "trip, network and sockets."
+    " --trace prints a line for each request (one for each partition, more when it is split) "    \
+    "with "                                                                                       \
+    "the time of each phase. WHOLE is the sum. CLIENT: in pscli. QUEUE: the shard held the "      \
+    "request, for an earlier push or for room. GATE: the shard waited for slower workers. WORK: " \
+    "the shard processed the request. COPIES: the answer waited for copies. FLUSH: the answer "   \
+    "waited for the disk. ANSWER: network, sockets and resends. TOLD (-o wide): whether the "     \
+    "shard reported its phases; if not, ANSWER includes them."
 
 static const ps_example_t PUSH_EXAMPLES[] = {
     {"pscli push w 1=0.5 3=0.5 5=-1", "three rows of a table with one column"},

@@ -106,9 +106,9 @@ static const ps_opt_t PAGE_OPTIONS[] = {
     {.name = NULL}};
 
 static const ps_example_t DOCTOR_EXAMPLES[] = {
-    {"pscli doctor", "before somebody is asked for help"},
-    {"pscli doctor -o json | jq '.checks[] | select(.cure != \"\")'", "what to mend"},
-    {"sudo pscli doctor --data-dir /var/lib/psd", "also its disk"},
+    {"pscli doctor", "run this before you ask for help"},
+    {"pscli doctor -o json | jq '.checks[] | select(.cure != \"\")'", "only the findings"},
+    {"sudo pscli doctor --data-dir /var/lib/psd", "also check the disk"},
     {NULL, NULL}};
 static const ps_opt_t DOCTOR_OPTIONS[] = {
     {.name = "data-dir",
@@ -136,14 +136,15 @@ const ps_cmd_t ps_cmds_watch[] = {
      .run = ps_cmd_check},
     {.noun = "doctor",
      .arguments = "",
-     .summary = "what is wrong as seen from here, and the cure",
+     .summary = "find common problems, and how to fix them",
      .details =
-         "settings: variables that psd refuses. key: the file that PSD_KEY_FILE names. "
+         "settings: PSD_ variables with invalid values. key: the file that PSD_KEY_FILE names. "
          "endpoint: whether it answers, and if not, why. version: of psd and pscli. cluster: "
          "the problems and warnings of \"cluster status\". shards: row 0 of the first table, "
-         "and by which transport it came. files: open files of a process. memory: free "
-         "shared memory, which lanes use. disk: free bytes. Less than 64 MiB is a finding. "
-         "The exit code is 0 when there is none, else 1.",
+         "and by which transport it came. files: the limit of open files in this shell; less "
+         "than 1024 is a finding. memory: free space in /dev/shm, which shared-memory "
+         "connections (lanes) use. disk: free space in the data directory. Less than 64 MiB "
+         "free is a finding. Exit code: 0 without findings, else 1.",
      .examples = DOCTOR_EXAMPLES,
      .options = DOCTOR_OPTIONS,
      .flags = PS_CMD_WATCH,

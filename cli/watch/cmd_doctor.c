@@ -63,13 +63,16 @@ static void look_at_key(doctor_t *self)
     char cure[TEXT_SIZE];
 
     if (ps_environment_read("PSD_KEY_FILE", &said, why) != PSD_OK) {
-        say(self, "key", psd_error_text(why), "let PSD_KEY_FILE name a key file");
+        say(self, "key", psd_error_text(why), "set PSD_KEY_FILE to a key file");
     } else if (said.text == NULL && names_key) {
-        say(self, "key", "the endpoint names the psd's key, and PSD_KEY_FILE names none of yours",
-            "pscli auth keygen me; an admin types the line that it prints; PSD_KEY_FILE names the "
-            "file");
+        say(self, "key", "the endpoint has psd's public key in it, but PSD_KEY_FILE is not set",
+            "run \"pscli auth keygen me\", ask an admin to run the command that it prints, then "
+            "set "
+            "PSD_KEY_FILE to the new file");
     } else if (said.text == NULL) {
-        say(self, "key", "none is named; users of psd's host, and security.level plain, need none",
+        say(self, "key",
+            "PSD_KEY_FILE is not set; nobody needs a key on psd's own host, or at security.level "
+            "plain",
             NULL);
     } else if (stat(said.text, &is) != 0) {
         (void)snprintf(text, sizeof text, "%s names %.300s: %s", said.origin, said.text,
@@ -78,7 +81,7 @@ static void look_at_key(doctor_t *self)
         say(self, "key", text, cure);
     } else if (access(said.text, R_OK) != 0) {
         (void)snprintf(text, sizeof text, "%.300s cannot be read: %s", said.text, strerror(errno));
-        say(self, "key", text, "let PSD_KEY_FILE name a key file of yours");
+        say(self, "key", text, "set PSD_KEY_FILE to a key file of yours");
     } else if ((is.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
         (void)snprintf(text, sizeof text, "%.300s may be read by others than its owner", said.text);
         (void)snprintf(cure, sizeof cure, "chmod 600 %.300s", said.text);
@@ -99,7 +102,9 @@ static void look_at_files(doctor_t *self)
     (void)snprintf(text, sizeof text, "a process may open %" PRIu64 " files",
                    (uint64_t)limit.rlim_cur);
     say(self, "files", text,
-        limit.rlim_cur < LITTLE_FILES ? "ulimit -n 65536; of a service: LimitNOFILE=65536" : NULL);
+        limit.rlim_cur < LITTLE_FILES
+            ? "run \"ulimit -n 65536\"; in a systemd unit set LimitNOFILE=65536"
+            : NULL);
 }
 
 /* ---- memory and disk of this host ---- */
@@ -112,7 +117,7 @@ static void look_at_space(doctor_t *self, const char *check, const char *path, c
 
     if (statvfs(path, &is) != 0) {
         (void)snprintf(text, sizeof text, "%.300s: %s", path, strerror(errno));
-        say(self, check, text, cure);
+        say(self, check, text, "check the path and its permissions");
         return;
     }
     bytes = (uint64_t)is.f_bavail * is.f_frsize;
@@ -256,7 +261,7 @@ psd_status_t ps_cmd_doctor(ps_cli_t *cli, psd_error_t *err)
     look_from_here(&self);
     look_at_files(&self);
     look_at_space(&self, "memory", "/dev/shm",
-                  "lanes take memory there: make it larger (docker run --shm-size=2g)");
+                  "shared-memory connections use it: make it larger (docker run --shm-size=2g)");
     look_at_disk(&self);
     (void)json_object_set_new(doc, "findings", json_integer((json_int_t)self.n_findings));
     ps_out_list(&cli->out, doc, "checks", COLUMNS);

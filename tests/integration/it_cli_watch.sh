@@ -53,7 +53,7 @@ kill -CONT "$psd_pid"
 # ---- doctor ----
 expect 0 doctor
 out_has '^settings +ok +'
-out_has '^key +ok +none is named'
+out_has '^key +ok +PSD_KEY_FILE is not set'
 out_has '^endpoint +ok +tcp://127.0.0.1:[0-9]+ answers, in '
 out_has '^version +ok +psd has version '
 out_has '^cluster +ok +healthy, 1 nodes, 1 tables'
