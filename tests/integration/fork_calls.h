@@ -141,6 +141,7 @@
     X(psd_call_set_filter)               \
     X(psd_call_set_priority)             \
     X(psd_call_set_timeout_ms)           \
+    X(psd_call_set_trace)                \
     X(psd_checkpoint_clock)              \
     X(psd_checkpoint_destroy)            \
     X(psd_checkpoint_job)                \
@@ -231,6 +232,15 @@
     X(psd_summary_new)                   \
     X(psd_summary_sample_count)          \
     X(psd_summary_unlabelled_count)      \
+    X(psd_trace_count)                   \
+    X(psd_trace_destroy)                 \
+    X(psd_trace_endpoint)                \
+    X(psd_trace_is_told)                 \
+    X(psd_trace_kind)                    \
+    X(psd_trace_new)                     \
+    X(psd_trace_partition)               \
+    X(psd_trace_start_us)                \
+    X(psd_trace_us)                      \
     X(psd_train_new)                     \
     X(psd_train_on)                      \
     X(psd_train_on_load)                 \

@@ -66,13 +66,9 @@ kill -9 "$run_pid"
 wait "$run_pid" 2>/dev/null
 wait_for none_left "$mark" || fail "workers outlive pscli: $(marks_of "$mark")"
 start_holding
-read -ra children <"/proc/$run_pid/task/$run_pid/children"
-for child in "${children[@]}"; do
-    if grep -q "$net.3" "/proc/$child/cmdline"; then
-        kill -9 "$child"
-        break
-    fi
-done
+child=$(pgrep -P "$run_pid" -f "ssh .*${net//./\\.}\\.3" | head -1)
+[ -n "$child" ] || fail "pscli has no ssh to $net.3: $(pgrep -a -P "$run_pid")"
+kill -9 "$child"
 three_left() {
     [ "$(pgrep -cxf "tail -f $mark")" -eq 3 ] && grep -q 'ended without' "$work/err"
 }

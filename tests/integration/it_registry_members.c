@@ -137,6 +137,8 @@ static bool lose_leader(world_t *world, unsigned round)
     CHECK(wait_nodes(world, "member", "leader", 1, &leader));
     CHECK(push_some(world));
     CHECK(cluster_kill(&world->cluster, leader, SIGKILL));
+    /* A busy machine may keep one of the others silent for a second, too. */
+    CHECK(wait_nodes(world, "state", "up", NODES - 1, &node));
     (void)snprintf(name, sizeof name, "t%u", round);
     CHECK(make_table(world, name, &table));
     psd_table_close(&table);
