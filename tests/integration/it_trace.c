@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* psd_trace: over tcp and over a lane the phases of a request add up to the whole, 100 times of
- * 100; the time at a gate is told as that. */
+ * 100; time at a gate counts as GATE. */
 #include <psd.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static bool adds_up(const psd_trace_t *trace, size_t i)
         sum_us += psd_trace_us(trace, i, (psd_phase_t)phase);
     }
     if (sum_us * 10 < whole_us * 9 || sum_us * 10 > whole_us * 11) {
-        (void)fprintf(stderr, "request %zu: %llu us of %llu us are told\n", i,
+        (void)fprintf(stderr, "request %zu: phases add up to %llu us, the whole is %llu us\n", i,
                       (unsigned long long)sum_us, (unsigned long long)whole_us);
         return false;
     }

@@ -16,9 +16,8 @@
  *          A *world* is a fixed number of processes, its *ranks*, that were
  *          started together.
  * Threads  An end is used by one thread; different ends by different ones.
- *          free_frame is called from any thread, and so is what is of a world. No
- *          function waits, but for close, and for enter, bind and connect while
- *          the world begins.
+ *          Any thread may call free_frame and the functions of a world. Only close
+ *          waits, and, while the world begins, enter, bind and connect.
  * Trust    A plug-in runs inside the process, with all of its rights.
  */
 #ifndef PS_TRANSPORT_CARRIER_PLUGIN_H
