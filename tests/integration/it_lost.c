@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker is killed in clock 50 of 200. The others wait for it, the job says
- * for whom, it is declared lost, and they finish. Then: a job is stopped, and
+/* The others wait for a worker at clock 50 of 200, and the job says for whom. It is
+ * killed, is declared lost, and they finish. Then: a job is stopped, and
  * workers that end without a word. */
 #include <psd.h>
 #include <signal.h>
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -44,8 +45,8 @@ static bool work(const run_t *run, uint32_t worker, psd_error_t *err)
     CHECK_OK(psd_join(client, run->job, worker, WORKERS, run->max_delay, err), err);
     CHECK_OK(psd_table_ensure(client, run->job, spec, &table, err), err);
     for (int clock = 0; clock < CLOCKS; clock++) {
-        if (worker == VICTIM && clock == DIES_AT) {
-            (void)raise(SIGKILL);
+        while (worker == VICTIM && clock == DIES_AT) {
+            (void)pause(); /* until it is killed */
         }
         CHECK_OK(psd_pull(table, &row, 1, &value, 1, err), err);
         CHECK_OK(psd_push(table, &row, 1, &one, 1, err), err);
@@ -68,7 +69,7 @@ static pid_t start(const run_t *run, uint32_t worker)
     pid = fork();
     if (pid == 0) {
         psd_error_t *err = psd_error_new();
-        bool ok = work(run, worker, err);
+        bool ok = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && work(run, worker, err);
 
         psd_error_destroy(&err);
         _exit(ok ? 0 : 1);
@@ -127,9 +128,8 @@ static bool one_is_killed(const run_t *run)
     (void)snprintf(why, sizeof why, "{\"op\":\"why\",\"job\":\"%s\"}", run->job);
     (void)snprintf(inspect, sizeof inspect, "{\"op\":\"clock_inspect\",\"job\":\"%s\"}", run->job);
     CHECK_OK(psd_connect(run->endpoint, NULL, &client, err), err);
-    CHECK(ask_until(client, why, "waits", err));
-    CHECK(ask_until(client, why, "worker 2", err));
-    CHECK(ended_with(pids[VICTIM], 0, SIGKILL));
+    CHECK(ask_until(client, why, "for worker 2", err));
+    CHECK(kill(pids[VICTIM], SIGKILL) == 0 && ended_with(pids[VICTIM], 0, SIGKILL));
     CHECK(ask_until(client, inspect, "\"lost\"", err));
     for (uint32_t i = 0; i < WORKERS; i++) {
         CHECK(i == VICTIM || ended_with(pids[i], 0, 0));
