@@ -28,6 +28,7 @@ typedef struct run {
     const char *endpoint;
     const char *job;
     int32_t max_delay;
+    int arrived; /* a pipe: the victim is at its last clock */
 } run_t;
 
 static bool work(const run_t *run, uint32_t worker, psd_error_t *err)
@@ -45,8 +46,11 @@ static bool work(const run_t *run, uint32_t worker, psd_error_t *err)
     CHECK_OK(psd_join(client, run->job, worker, WORKERS, run->max_delay, err), err);
     CHECK_OK(psd_table_ensure(client, run->job, spec, &table, err), err);
     for (int clock = 0; clock < CLOCKS; clock++) {
-        while (worker == VICTIM && clock == DIES_AT) {
-            (void)pause(); /* until it is killed */
+        if (worker == VICTIM && clock == DIES_AT) {
+            CHECK(write(run->arrived, "", 1) == 1);
+            for (;;) {
+                (void)pause(); /* until it is killed */
+            }
         }
         CHECK_OK(psd_pull(table, &row, 1, &value, 1, err), err);
         CHECK_OK(psd_push(table, &row, 1, &one, 1, err), err);
@@ -111,8 +115,12 @@ static bool ended_with(pid_t pid, int exit_code, int signal_number)
     return true;
 }
 
-static bool one_is_killed(const run_t *run)
+static bool one_is_killed(const run_t *given)
 {
+    run_t copy = *given;
+    const run_t *run = &copy;
+    int arrived[2] = {-1, -1};
+    char byte = 0;
     psd_error_t *err = psd_error_new();
     psd_client_t *client = NULL;
     psd_table_t *table = NULL;
@@ -122,12 +130,16 @@ static bool one_is_killed(const run_t *run)
     const uint64_t rows[WORKERS] = {0, 1, 2, 3};
     int64_t values[WORKERS];
 
+    CHECK(pipe(arrived) == 0);
+    copy.arrived = arrived[1];
     for (uint32_t i = 0; i < WORKERS; i++) {
         pids[i] = start(run, i);
     }
+    CHECK(close(arrived[1]) == 0);
     (void)snprintf(why, sizeof why, "{\"op\":\"why\",\"job\":\"%s\"}", run->job);
     (void)snprintf(inspect, sizeof inspect, "{\"op\":\"clock_inspect\",\"job\":\"%s\"}", run->job);
     CHECK_OK(psd_connect(run->endpoint, NULL, &client, err), err);
+    CHECK(read(arrived[0], &byte, 1) == 1 && close(arrived[0]) == 0);
     CHECK(ask_until(client, why, "for worker 2", err));
     CHECK(kill(pids[VICTIM], SIGKILL) == 0 && ended_with(pids[VICTIM], 0, SIGKILL));
     CHECK(ask_until(client, inspect, "\"lost\"", err));
