@@ -284,6 +284,10 @@ static bool takes_any_key(fixture_t *f)
 
     CHECK_OK(psd_fetch(t, all, false, 2, NULL, &result, f->err), f->err);
     CHECK(psd_result_count(result) == 2);
+    psd_result_row(result, 0, &row, NULL, NULL, NULL);
+    CHECK(row == 0);
+    psd_result_row(result, 1, &row, NULL, NULL, NULL);
+    CHECK(row == 12345);
     psd_result_destroy(&result);
 
     psd_select_row_range(all, 1, HUGE_KEY - 1);
@@ -292,6 +296,70 @@ static bool takes_any_key(fixture_t *f)
     psd_result_destroy(&result);
     psd_select_destroy(&all);
     psd_table_close(&t);
+    return true;
+}
+
+/* The rows of a range, at most `max_rows` at once, each once and in order. */
+static bool walk_rows(fixture_t *f, psd_table_t *t, bool sparse, size_t max_rows, uint64_t last,
+                      size_t *ret_n)
+{
+    psd_select_t *select = psd_select_new();
+    uint64_t first = 0;
+    bool is_over = false;
+
+    *ret_n = 0;
+    while (!is_over) {
+        psd_result_t *result = NULL;
+
+        psd_select_all_rows(select);
+        if (first > 0 || last < UINT64_MAX) {
+            psd_select_row_range(select, first, last - first + 1);
+        }
+        CHECK_OK(psd_fetch(t, select, sparse, max_rows, NULL, &result, f->err), f->err);
+        is_over = psd_result_count(result) < max_rows;
+        for (size_t i = 0; i < psd_result_count(result); i++) {
+            uint64_t row = 0;
+
+            psd_result_row(result, i, &row, NULL, NULL, NULL);
+            CHECK(row >= first && row <= last);
+            first = row + 1;
+            is_over = is_over || row == last;
+        }
+        *ret_n += psd_result_count(result);
+        psd_result_destroy(&result);
+    }
+    psd_select_destroy(&select);
+    return true;
+}
+
+/* Rows of hash keys lie in all partitions; a bound takes the least keys of all of them. */
+static bool bounds_scattered_rows(fixture_t *f, const char *name, const char *format)
+{
+    enum { N = 3000 };
+    psd_table_t *t = make_table(f, name,
+                                (pair_t[]){{"keys", "hash"},
+                                           {"cols", "3"},
+                                           {"row-format", format},
+                                           {"partitions", "7"},
+                                           {NULL, NULL}});
+    uint64_t keys[N];
+    float deltas[N * 3];
+    const bool is_sparse = strcmp(format, "sparse") == 0;
+    const size_t bounds[] = {1000, 300, 100000};
+    size_t n = 0;
+
+    CHECK(t != NULL);
+    for (size_t i = 0; i < N; i++) {
+        keys[i] = i < N - 1 ? i * 3 : UINT64_MAX;
+        deltas[i * 3] = deltas[i * 3 + 1] = deltas[i * 3 + 2] = 1.0F;
+    }
+    CHECK_OK(psd_push(t, keys, N, deltas, N * 3, f->err), f->err);
+    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
+        CHECK(walk_rows(f, t, is_sparse, bounds[i], UINT64_MAX, &n) && n == N);
+    }
+    CHECK(walk_rows(f, t, is_sparse, 100, 300, &n) && n == 101);
+    psd_table_close(&t);
+    CHECK_OK(psd_table_drop(f->client, name, f->err), f->err);
     return true;
 }
 
@@ -472,7 +540,9 @@ static bool run_all(const char *endpoint)
 
     CHECK_OK(psd_connect(endpoint, NULL, &f.client, f.err), f.err);
     ok = pushes_and_pulls(&f) && refuses_at_once(&f) && selects(&f) && takes_sparse_rows(&f) &&
-         takes_lengths(&f) && takes_any_key(&f) && gives_tickets(&f) &&
+         takes_lengths(&f) && takes_any_key(&f) &&
+         bounds_scattered_rows(&f, "scattered", "dense") &&
+         bounds_scattered_rows(&f, "scattered_sparse", "sparse") && gives_tickets(&f) &&
          moves_much(&f, "much", "range") && moves_much(&f, "much_hashed", "hash") &&
          splits_wide_rows(&f) && ensures_tables(&f) && answers_requests(&f);
     for (size_t i = 0; ok && i < sizeof names / sizeof *names; i++) {

@@ -162,6 +162,95 @@ static psd_status_t fetch_dense(fetch_t *self, psd_error_t *err)
 
 /* ---- rows that only the server knows ------------------------------------- */
 
+/* What was fetched of a partition: its rows before `next`, or all. */
+typedef struct walk {
+    uint64_t next;
+    bool is_over;
+} walk_t;
+
+/* `quota` rows of a partition from walk->next to `last`, or some more. */
+static psd_status_t walk_on(fetch_t *self, walk_t *walk, uint32_t partition, uint64_t last,
+                            size_t quota, bool keys_only, psd_error_t *err)
+{
+    PSD_AUTO(ps_cuts_done) ps_cuts_t cuts = {.n = 0};
+    psd_result_t *result = self->result;
+    /* All keys are one more than a range can have. */
+    uint64_t until = walk->next == 0 && last == UINT64_MAX ? last - 1 : last;
+    psd_select_t select = self->select;
+    const ps_present_args_t args = {.spec = &self->table->spec,
+                                    .select = &select,
+                                    .sparse = self->sparse,
+                                    .keys_only = keys_only};
+    psd_status_t rc = PSD_OK;
+
+    select.all_rows = false;
+    select.first_row = walk->next;
+    select.n_rows = until - walk->next + 1;
+    result->max_rows = result->n_rows + quota;
+    rc = ps_cut_present(&args, partition, &cuts, err);
+    if (rc == PSD_OK && cuts.n > 0) {
+        rc = run(self, &cuts, NULL, err);
+    }
+    if (rc == PSD_OK && ps_result_is_full(result)) {
+        until = result->rows[result->n_rows - 1].key;
+    }
+    walk->is_over = until == last;
+    walk->next = until + 1;
+    return rc;
+}
+
+/* Of the rows in the result those that no row can precede that is still to come: how many
+ * there are. */
+static size_t n_settled(const psd_result_t *result, const walk_t *walks, uint32_t n_walks)
+{
+    uint64_t before = UINT64_MAX;
+    bool all = true;
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < n_walks; i++) {
+        if (!walks[i].is_over) {
+            before = walks[i].next < before ? walks[i].next : before;
+            all = false;
+        }
+    }
+    for (size_t i = 0; i < result->n_rows; i++) {
+        n += all || result->rows[i].key < before ? 1 : 0;
+    }
+    return n;
+}
+
+/* The first max_rows rows of a table whose partitions all have rows of any range: asks
+ * each for its share, until no partition can have an earlier row. */
+static psd_status_t fetch_scattered(fetch_t *self, bool keys_only, psd_error_t *err)
+{
+    uint32_t n_walks = self->table->spec.n_partitions;
+    PSD_AUTO(ps_free_at) walk_t *walks = ps_alloc(n_walks, sizeof *walks);
+    const psd_select_t *select = &self->select;
+    uint64_t first = select->all_rows ? 0 : select->first_row;
+    uint64_t last = select->all_rows ? UINT64_MAX : first + select->n_rows - 1;
+    uint32_t n_open = n_walks;
+    size_t n = 0;
+    psd_status_t rc = walks == NULL ? no_memory(err) : PSD_OK;
+
+    for (uint32_t i = 0; rc == PSD_OK && i < n_walks; i++) {
+        walks[i].next = first;
+    }
+    while (rc == PSD_OK && n < self->max_rows && n_open > 0) {
+        size_t share = (self->max_rows - n) / n_open;
+        size_t quota = share + share / 8 + 8;
+
+        n_open = 0;
+        for (uint32_t i = 0; rc == PSD_OK && i < n_walks; i++) {
+            if (!walks[i].is_over) {
+                rc = walk_on(self, &walks[i], i, last, quota, keys_only, err);
+                n_open += walks[i].is_over ? 0 : 1;
+            }
+        }
+        n = n_settled(self->result, walks, n_walks);
+    }
+    return rc;
+}
+
 /* The rows present in the selected range of a hash table. With a bound the
  * partitions are asked one after the other, until there are enough. */
 static psd_status_t fetch_present(fetch_t *self, bool keys_only, psd_error_t *err)
@@ -175,6 +264,9 @@ static psd_status_t fetch_present(fetch_t *self, bool keys_only, psd_error_t *er
 
     if (!self->select.all_rows && self->select.n_rows == 0) {
         return PSD_OK;
+    }
+    if (stepwise && spec->partition_by == PS_PARTITION_BY_HASH) {
+        return fetch_scattered(self, keys_only, err);
     }
     for (uint32_t i = 0; rc == PSD_OK && i < spec->n_partitions; i++) {
         if (ps_result_is_full(self->result)) {

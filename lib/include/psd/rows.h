@@ -134,7 +134,7 @@ PSD_EXPORT void psd_push_abandon(psd_draft_t **draft_p);
  * a hash table, sparse rows. Waits.
  *
  * sparse      in   true: each row as its entries that are not zero
- * max_rows    in   stops after max_rows rows; 0: no limit
+ * max_rows    in   stops after max_rows rows, those with the least keys; 0: no limit
  * ret_result  out  rows in ascending order of key
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_fetch(psd_table_t *table, const psd_select_t *select,
