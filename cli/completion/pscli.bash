@@ -23,7 +23,7 @@ _pscli() {
     "") words=" cluster node table checkpoint push pull plan data job worker clock why run check doctor slow wait top page support-bundle auth bench context env explain completion help version" ;;
     cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore settings get set unset registry rebuild" ;;
     node) [ -z "$verb" ] && words=" list inspect invite drain remove promote demote" ;;
-    table) [ -z "$verb" ] && words=" create list inspect drop ack set export import" ;;
+    table) [ -z "$verb" ] && words=" create list inspect drop ack set diff export import" ;;
     checkpoint) [ -z "$verb" ] && words=" create list inspect verify restore resume drop" ;;
     push) rest=$verb; verb="" ;;
     pull) rest=$verb; verb="" ;;
@@ -217,6 +217,13 @@ _pscli() {
         flags+=" --combine"
         case $previous in
     --combine) words="each clock-sum clock-mean"; value=1 ;;
+        esac
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "table diff")
+        flags+=" --tolerance --limit"
+        case $previous in
         esac
         [ -z "$rest$value" ] && [[ $current != -* ]] &&
             words=$(pscli table list -o name --timeout 300ms 2>/dev/null)

@@ -16,7 +16,7 @@ _pscli() {
     '') words_=( cluster node table checkpoint push pull plan data job worker clock why run check doctor slow wait top page support-bundle auth bench context env explain completion help version) ;;
     cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore settings get set unset registry rebuild) ;;
     node) [[ -z $verb ]] && words_=( list inspect invite drain remove promote demote) ;;
-    table) [[ -z $verb ]] && words_=( create list inspect drop ack set export import) ;;
+    table) [[ -z $verb ]] && words_=( create list inspect drop ack set diff export import) ;;
     checkpoint) [[ -z $verb ]] && words_=( create list inspect verify restore resume drop) ;;
     push) verb="" ;;
     pull) verb="" ;;
@@ -87,6 +87,7 @@ _pscli() {
     'table drop') flags+=(); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'table ack') flags+=(); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'table set') flags+=( --combine); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
+    'table diff') flags+=( --tolerance --limit); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'table export') flags+=( --to --format); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'table import') flags+=( --from --format); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'push') flags+=( --from --trace --trace-file --trace-otlp); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;

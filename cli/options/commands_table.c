@@ -2,6 +2,8 @@
 /* The commands about tables and their rows. */
 #include "cli/options/commands.h"
 
+#include <math.h>
+
 #include "cli/tables/tables.h"
 
 #define MANY ((size_t)-1)
@@ -150,6 +152,24 @@ static const ps_opt_t SET_OPTIONS[] = {
      .words = COMBINES,
      .help = "what becomes of the deltas of one clock, as for \"table create\". Required"},
     {.name = NULL}};
+
+static const ps_example_t DIFF_EXAMPLES[] = {
+    {"pscli table diff w w-restored", "exit code 0: all values are equal"},
+    {"pscli table diff w w2 --tolerance 1e-6", "smaller differences do not count"},
+    {"pscli table diff w w2 --limit 1000 -o csv", "the first 1000 differences, for a script"},
+    {NULL, NULL}};
+static const ps_opt_t DIFF_OPTIONS[] = {{.name = "tolerance",
+                                         .kind = PS_OPT_REAL,
+                                         .value = "X",
+                                         .max = HUGE_VAL,
+                                         .fallback = "0",
+                                         .help = "values that differ by at most X count as equal"},
+                                        {.name = "limit",
+                                         .kind = PS_OPT_COUNT,
+                                         .value = "N",
+                                         .fallback = "10",
+                                         .help = "show at most N differences; all are counted"},
+                                        {.name = NULL}};
 
 static const ps_example_t EXPORT_EXAMPLES[] = {
     {"pscli table export w --to w.npy", "for numpy.load"},
@@ -310,6 +330,21 @@ const ps_cmd_t ps_cmds_table[] = {
      .examples = SET_EXAMPLES,
      .options = SET_OPTIONS,
      .run = ps_cmd_table_set},
+    {.noun = "table",
+     .verb = "diff",
+     .arguments = "A B",
+     .min_args = 2,
+     .max_args = 2,
+     .complete = "table",
+     .summary = "show where the values of two tables differ",
+     .details = "The tables must have the same type and number of columns; rows may be dense in "
+                "one and sparse in the other: a value that a sparse row does not have is 0. Rows "
+                "of hash keys that only one table has are counted apart. NaN equals NaN.\n\nThe "
+                "exit code is 0 when the tables are equal, and 1 when they differ. Rows that get "
+                "pushes meanwhile are compared with or without those pushes.",
+     .examples = DIFF_EXAMPLES,
+     .options = DIFF_OPTIONS,
+     .run = ps_cmd_table_diff},
     {.noun = "table",
      .verb = "export",
      .arguments = "NAME",

@@ -130,6 +130,18 @@ static void write_noun(FILE *file, const ps_noun_t *noun)
     ps_print(file, "\n\"pscli %s VERB --help\" shows the options of one.\n", noun->name);
 }
 
+/* Of the column of commands. */
+static int noun_width(void)
+{
+    const ps_noun_t *noun = NULL;
+    size_t width = 12;
+
+    for (size_t i = 0; (noun = ps_noun_at(i)) != NULL; i++) {
+        width = strlen(noun->name) + 2 > width ? strlen(noun->name) + 2 : width;
+    }
+    return (int)width;
+}
+
 static void write_all(FILE *file)
 {
     const ps_noun_t *noun = NULL;
@@ -151,7 +163,7 @@ static void write_all(FILE *file)
                    "Usage: pscli [OPTIONS] COMMAND [VERB] [ARGUMENTS]\n\n"
                    "Commands:\n");
     for (size_t i = 0; (noun = ps_noun_at(i)) != NULL; i++) {
-        ps_print(file, "  %-12s%s\n", noun->name, noun->summary);
+        ps_print(file, "  %-*s%s\n", noun_width(), noun->name, noun->summary);
     }
     write_options(file, "Options", ps_opts_global);
     ps_print(file, "\nEvery option has an environment variable: PSCLI_TIMEOUT for "

@@ -39,4 +39,5 @@ void ps_args_done(ps_args_t *self);
 #define ps_args_u64(self, name) ps_opts_u64(&(self)->opts, name)
 #define ps_args_i64(self, name) ps_opts_i64(&(self)->opts, name)
 #define ps_args_ms(self, name) ps_opts_ms(&(self)->opts, name)
+#define ps_args_real(self, name) ps_opts_real(&(self)->opts, name)
 #endif

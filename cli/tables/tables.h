@@ -2,8 +2,8 @@
 /*
  * Room cli/tables: commands about rows and samples
  *
- * It is       Tables and their rows: made, shown, pushed, exported, imported.
- *             Files of samples.
+ * It is       Tables and their rows: made, shown, pushed, compared, exported,
+ *             imported. Files of samples.
  * It uses     run, output, lib/client, lib/data, lib/base.
  * It ignores  Jobs and nodes.
  * Start at    cmd_table.c; reader.h and writer.h for imports, rows_out.h for
@@ -20,6 +20,7 @@ psd_status_t ps_cmd_table_inspect(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_table_drop(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_table_ack(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_table_set(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_table_diff(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_table_export(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_table_import(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_push(ps_cli_t *cli, psd_error_t *err);

@@ -477,3 +477,11 @@ uint64_t ps_opts_ms(const ps_opts_t *self, const char *name)
 
     return text != NULL && ps_text_duration(text, &value) ? value : 0;
 }
+
+double ps_opts_real(const ps_opts_t *self, const char *name)
+{
+    const char *text = ps_opts_text(self, name);
+    double value = 0;
+
+    return text != NULL && ps_text_f64(text, &value) ? value : 0;
+}

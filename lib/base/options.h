@@ -144,4 +144,5 @@ bool ps_opts_on(const ps_opts_t *self, const char *name);
 uint64_t ps_opts_u64(const ps_opts_t *self, const char *name);
 int64_t ps_opts_i64(const ps_opts_t *self, const char *name);
 uint64_t ps_opts_ms(const ps_opts_t *self, const char *name);
+double ps_opts_real(const ps_opts_t *self, const char *name);
 #endif

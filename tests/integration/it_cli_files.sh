@@ -227,4 +227,44 @@ touch open.backup
 chmod 644 open.backup
 expect 2 cluster backup --to open.backup
 [ ! -s open.backup ] || fail "a backup was written over a file"
+
+# ---- where two tables differ ----
+expect 0 table create a --rows 1000 --cols 3
+expect 0 table create thin --rows 1200 --cols 3 --row-format sparse
+expect 0 push a 1=0.1,2,3 999:2=5
+expect 0 push thin 1=0.1,2,3 999:2=5.25 1100:0=7
+expect 0 table diff a a
+out_is ''
+err_has '^tables "a" and "a" are equal: 1000 rows$'
+expect 1 table diff a thin --limit 2
+out_is 'ROW   COL  A  B     DIFFERENCE  ONLY_IN
+999   2    5  5.25  0.25        -
+1000  -    -  -     -           thin'
+err_has '^tables "a" and "thin" differ: 1 value in 1 of 1000 rows, by 0.25; 200 rows only in "thin"$'
+err_has '^2 of 201 differences are shown; --limit shows more$'
+expect 0 push a 999:2=0.25
+expect 0 table create b --rows 1000 --cols 3
+expect 1 table diff a b --tolerance 3 -o json
+out_is '{"schema_version":1,"a":"a","b":"b","equal":false,"rows":1000,"rows_differ":1,"values_differ":1,"rows_only_in_a":0,"rows_only_in_b":0,"largest":5.25,"differences":[{"row":999,"col":2,"a":5.25,"b":0.0,"difference":5.25}]}'
+expect 0 table diff a b --tolerance 5.25
+err_has '^tables "a" and "b" are equal within 5.25: 1000 rows$'
+expect 2 table diff a b --tolerance -1
+expect 2 table diff a i32
+err_has 'E1001 table "a" has values of type f32, table "i32" of type i32'
+expect 5 table diff a nobody
+# Keys in the order of 64 bits, in more batches than one, and rows of one table alone.
+expect 0 table create keys --keys hash --cols 400
+expect 0 table create keys2 --keys hash --cols 400 --row-format sparse
+seq -f '%.0f 0:1 7:2' 1 3 30000 >keys.txt
+expect 0 push keys --from keys.txt
+expect 0 push keys2 --from keys.txt
+expect 0 table diff keys keys2
+err_has 'are equal: 10000 rows$'
+expect 0 push keys 18446744073709551615:0=1 29998:399=1
+expect 0 push keys2 2:3=1
+expect 1 table diff keys keys2 -o csv
+out_is 'row,col,a,b,difference,only_in
+2,,,,,keys2
+29998,399,1,0,1,
+18446744073709551615,,,,,keys'
 cli_finish
