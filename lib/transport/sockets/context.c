@@ -5,6 +5,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 #include <zmq.h>
 
 #include "base/alloc.h"
@@ -20,8 +23,10 @@ struct ps_context {
     void *zmq;
     unsigned n_forks; /* before it was made */
     atomic_uint_fast64_t n_numbers;
-    atomic_size_t n_open; /* sockets; a forgotten one would hang zmq_ctx_term */
-    ps_zap_t *zap;        /* owned; NULL: its ports let anybody in */
+    atomic_size_t n_open;   /* sockets; a forgotten one would hang zmq_ctx_term */
+    ps_zap_t *zap;          /* owned; NULL: its ports let anybody in */
+    int stop_fd;            /* eventfd, owned: readable since its stop … */
+    atomic_bool is_stopped; /* … which this tells without a call */
 };
 
 psd_status_t ps_zmq_status(psd_error_t *err, const char *doing)
@@ -66,10 +71,19 @@ psd_status_t ps_context_new(int n_io_threads, ps_context_t **ret_context, psd_er
         return psd_error_set(err, PSD_NOMEM, "no memory for a context");
     }
     self->n_forks = ps_fork_count();
+    atomic_init(&self->is_stopped, false);
+    self->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (self->stop_fd < 0) {
+        ps_free(self);
+        return psd_error_set(err, PSD_IO, "new context: %s", strerror(errno));
+    }
     self->zmq = zmq_ctx_new();
     if (self->zmq == NULL) {
+        psd_status_t rc = ps_zmq_status(err, "new context");
+
+        (void)close(self->stop_fd);
         ps_free(self);
-        return ps_zmq_status(err, "new context");
+        return rc;
     }
     teach_allocator();
     if (zmq_ctx_set(self->zmq, ZMQ_IO_THREADS, n_io_threads) != 0 ||
@@ -114,9 +128,23 @@ void *ps_context_zmq(const ps_context_t *self)
 
 void ps_context_stop(ps_context_t *self)
 {
+    const uint64_t one = 1;
+
     if (!ps_context_is_forked(self)) {
+        atomic_store(&self->is_stopped, true);
+        (void)!write(self->stop_fd, &one, sizeof one); /* full: it is readable already */
         (void)zmq_ctx_shutdown(self->zmq);
     }
+}
+
+bool ps_context_is_stopped(const ps_context_t *self)
+{
+    return atomic_load(&self->is_stopped);
+}
+
+int ps_context_stop_fd(const ps_context_t *self)
+{
+    return self->stop_fd;
 }
 
 bool ps_context_is_forked(const ps_context_t *self)
@@ -133,6 +161,7 @@ void ps_context_destroy(ps_context_t **self_p)
         return;
     }
     *self_p = NULL;
+    (void)close(self->stop_fd);
     if (ps_context_is_forked(self)) {
         ps_fork_keep(self->zmq); /* its threads would have to end it */
         ps_fork_keep(self->zap);

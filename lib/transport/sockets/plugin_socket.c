@@ -75,6 +75,20 @@ static psd_status_t bind_plugin(ps_socket_t *self, const char *endpoint, psd_err
     return ps_socket_keep_endpoint(self, bound, err);
 }
 
+/* A link has nothing of ZeroMQ's, from which a port hears that its context was stopped. */
+static void hear_stop(ps_socket_t *self)
+{
+    self->has_stop = self->context != NULL && !self->is_port;
+    self->stop_fd = self->has_stop ? ps_context_stop_fd(self->context) : -1;
+}
+
+static psd_status_t look_stopped(const ps_socket_t *self, const char *doing, psd_error_t *err)
+{
+    return self->has_stop && ps_context_is_stopped(self->context)
+               ? psd_error_set(err, PSD_IO, "%s: the context was stopped", doing)
+               : PSD_OK;
+}
+
 static psd_status_t connect_plugin(ps_socket_t *self, const char *endpoint, psd_error_t *err)
 {
     char reason[PS_CARRIER_REASON] = "";
@@ -90,6 +104,7 @@ static psd_status_t connect_plugin(ps_socket_t *self, const char *endpoint, psd_
         self->plugin.end = NULL;
         return refused(code, "connect", endpoint, reason, err);
     }
+    hear_stop(self);
     return ps_socket_keep_endpoint(self, endpoint, err);
 }
 
@@ -154,7 +169,11 @@ static psd_status_t put(ps_socket_t *self, ps_departure_t *parcel, psd_error_t *
 {
     ps_carrier_frame_t frames[PS_FRAMES_MAX];
     int code = 0;
+    psd_status_t rc = look_stopped(self, "send", err);
 
+    if (rc != PSD_OK) {
+        return rc;
+    }
     if (!lend(parcel, frames)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a message to send");
     }
@@ -205,10 +224,16 @@ static psd_status_t take(ps_socket_t *self, ps_arrival_t *arrival, bool *ret_got
     uint64_t conn = 0;
     size_t n = 0;
     bool ok = true;
-    int code = self->plugin.functions->receive(self->plugin.end, &conn, frames, &n);
+    int code = 0;
+    psd_status_t rc = look_stopped(self, "receive", err);
 
     *ret_got = false;
-    *arrival = (ps_arrival_t){.conn = self->is_port ? FIRST_CONN + conn : 0};
+    *arrival = (ps_arrival_t){.conn = 0};
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    code = self->plugin.functions->receive(self->plugin.end, &conn, frames, &n);
+    arrival->conn = self->is_port ? FIRST_CONN + conn : 0;
     if (code != 0) {
         return code == EAGAIN ? PSD_OK : status_of(code, "receive", err);
     }

@@ -29,6 +29,7 @@ static ps_socket_t *new_socket(bool is_port, const ps_socket_args_t *args)
     self->linger_ms = args->linger_ms < 0 ? 0 : (uint32_t)args->linger_ms;
     self->peers = args->peers;
     self->keys = args->keys;
+    self->context = args->context;
     self->lane_options = args->lane;
     self->lane_args = (ps_lane_args_t){.high_water = (uint32_t)args->high_water,
                                        .assembly_bytes = args->assembly_bytes};

@@ -53,8 +53,8 @@ PSD_MUST_CHECK psd_status_t ps_context_guard(ps_context_t *self, psd_error_t *er
 void ps_context_watch_guard(ps_context_t *self, ps_turns_t *turns);
 /* ZeroMQ's own context, to watch its threads. Borrowed. */
 void *ps_context_zmq(const ps_context_t *self);
-/* From any thread: every wait on its sockets ends at once, now and later, and
- * every other call on them fails with PSD_IO. They are still to be closed. */
+/* From any thread: every wait on its sockets ends at once, now and later, and every other call on
+ * them fails with PSD_IO, but not those on a lane's link. They are still to be closed. */
 void ps_context_stop(ps_context_t *self);
 /* Its sockets must be closed. Waits until their queued messages are sent or
  * their linger is over: after it no thread reads a payload any more. In a

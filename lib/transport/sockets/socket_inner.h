@@ -83,6 +83,8 @@ struct ps_socket {
     bool zmq_is_ready;    /* as far as is known; lanes only */
     bool has_wake;        /* wake_fd ends waits */
     int wake_fd;          /* borrowed */
+    bool has_stop;        /* stop_fd ends waits, and they fail */
+    int stop_fd;          /* the context's, of a link that is not ZeroMQ's; borrowed */
 };
 
 /* ---- link_watch.c ---- */
@@ -131,6 +133,10 @@ bool ps_context_is_forked(const ps_context_t *self);
 /* A ZeroMQ socket on the context. Errors: PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_context_open(ps_context_t *self, int zmq_type, void **ret_handle,
                                             psd_error_t *err);
+/* ZeroMQ's sockets hear of ps_context_stop from ZeroMQ. The others: whether it was called, and what
+ * is readable since. */
+bool ps_context_is_stopped(const ps_context_t *self);
+int ps_context_stop_fd(const ps_context_t *self);
 /* Never the same twice. */
 uint64_t ps_context_next_number(ps_context_t *self);
 /* Closes one that ps_context_open gave. */

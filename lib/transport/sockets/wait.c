@@ -22,6 +22,7 @@ typedef struct waiter {
     size_t n_beside;
     bool *ready;         /* of the sockets */
     bool is_woken;       /* by a socket's wake_fd */
+    bool is_stopped;     /* so is the context of one of them */
     bool looks_for_free; /* at a carrier of them */
     ps_socket_t *first;  /* that may spin, else of all; NULL: there is none */
     ps_poll_item_t *items;
@@ -30,7 +31,8 @@ typedef struct waiter {
     uint64_t moved_bytes; /* over ZeroMQ, since the last wait */
 } waiter_t;
 
-/* For each socket one of each carrier, and what wakes it. */
+/* For each socket one of each carrier, and what wakes it. What stops it is of links, which have one
+ * carrier. */
 static size_t most_items(const waiter_t *self)
 {
     return (PS_CARRIER_SLOTS + 1) * self->n_sockets + self->n_beside;
@@ -49,6 +51,9 @@ static void fill_items(waiter_t *self)
         }
         if (socket->has_wake) {
             self->items[self->n_items++] = (ps_poll_item_t){.fd = socket->wake_fd};
+        }
+        if (socket->has_stop) {
+            self->items[self->n_items++] = (ps_poll_item_t){.fd = socket->stop_fd};
         }
     }
     for (size_t i = 0; i < self->n_beside; i++) {
@@ -107,6 +112,10 @@ static void take_in(waiter_t *self)
             self->is_woken = self->is_woken || item->is_ready;
             item++;
         }
+        if (socket->has_stop) {
+            self->is_stopped = self->is_stopped || item->is_ready;
+            item++;
+        }
     }
     for (size_t i = 0; i < self->n_beside; i++) {
         self->beside[i] = item[i];
@@ -125,7 +134,7 @@ static psd_status_t ask(waiter_t *self, long timeout_ms, psd_error_t *err)
         return ps_zmq_status(err, "wait");
     }
     take_in(self);
-    return PSD_OK;
+    return self->is_stopped ? psd_error_set(err, PSD_IO, "wait: the context was stopped") : PSD_OK;
 }
 
 /* Something may come that is looked at for free. */

@@ -148,7 +148,6 @@ psd_status_t ps_zmq_open(ps_socket_t *self, const ps_socket_args_t *args, psd_er
 {
     psd_status_t rc = PSD_OK;
 
-    self->context = args->context;
     if (self->context == NULL) {
         rc = ps_context_new(1, &self->own_context, err);
         if (rc != PSD_OK) {

@@ -25,20 +25,22 @@ typedef struct way {
     const char *endpoint;
     const char *file; /* a path's end, after the test's own directory; NULL: none */
     bool tells_port;  /* its ports name connections that are gone */
+    bool can_stop;    /* its links hear that their context was stopped */
 } way_t;
 
 static const way_t WAYS[] = {
-    {"tcp", "tcp://127.0.0.1:*", NULL, false},
-    {"ipc", "ipc://", "/s.ipc", false},
-    {"lane", "lane://", "/s.lane", true},
-    {"plug-in", "ucx://queue", NULL, true},
+    {"tcp", "tcp://127.0.0.1:*", NULL, false, true},
+    {"ipc", "ipc://", "/s.ipc", false, true},
+    {"lane", "lane://", "/s.lane", true, false},
+    {"plug-in", "ucx://queue", NULL, true, true},
 };
 /* Between the ends of one rank, and so through MPI. */
-static const way_t BY_MPI = {"mpi", "mpi://", NULL, true};
+static const way_t BY_MPI = {"mpi", "mpi://", NULL, true, true};
 
 typedef struct rig {
     const way_t *way;
     temp_dir_t dir;
+    ps_context_t *context;
     ps_socket_args_t args;
     ps_socket_t *port;
     ps_socket_t *links[N_LINKS];
@@ -87,7 +89,9 @@ static bool open_rig(rig_t *self, const way_t *way)
     const char *endpoints[] = {endpoint};
 
     *self = (rig_t){.way = way, .err = psd_error_new()};
-    self->args = (ps_socket_args_t){.high_water = HIGH_WATER,
+    CHECK_OK(ps_context_new(1, &self->context, self->err), self->err);
+    self->args = (ps_socket_args_t){.context = self->context,
+                                    .high_water = HIGH_WATER,
                                     .frame_bytes = 8 * MIB,
                                     .assembly_bytes = 256 * MIB,
                                     .chunk_bytes = CHUNK,
@@ -109,6 +113,7 @@ static void close_rig(rig_t *self)
         ps_socket_close(&self->links[i]);
     }
     ps_socket_close(&self->port);
+    ps_context_destroy(&self->context);
     temp_dir_drop(&self->dir);
     psd_error_destroy(&self->err);
 }
@@ -300,6 +305,42 @@ static bool a_peer_that_is_gone_is_told(rig_t *self)
     return true;
 }
 
+/* Sleeps until the wait fails. */
+static void *sleep_long(void *of)
+{
+    rig_t *self = of;
+    uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
+    psd_status_t rc = PSD_OK;
+
+    while (rc == PSD_OK && ps_now_ms() < until_ms) {
+        bool ready = false;
+
+        rc = ps_socket_wait(&self->links[0], 1, PATIENCE_MS, &ready, NULL);
+    }
+    return rc == PSD_IO ? NULL : of;
+}
+
+/* A thread that sleeps on a link ends, as that of heartbeats; and a later wait fails, too. */
+static bool a_stopped_context_ends_waits(rig_t *self)
+{
+    pthread_t thread;
+    void *failed = NULL;
+    bool ready = false;
+    got_t got;
+
+    if (!self->way->can_stop) {
+        return true;
+    }
+    CHECK(pthread_create(&thread, NULL, sleep_long, self) == 0);
+    ps_context_stop(self->context);
+    CHECK(pthread_join(thread, &failed) == 0 && failed == NULL);
+    CHECK_ERROR(ps_socket_wait(&self->links[0], 1, PATIENCE_MS, &ready, self->err), PSD_IO, "wait",
+                self->err);
+    CHECK_ERROR(take(self->links[0], &ready, &got, self->err), PSD_IO, "receive", self->err);
+    CHECK_ERROR(send_numbered(self->links[0], 0, 1, 2048, self->err), PSD_IO, "send", self->err);
+    return true;
+}
+
 /* ---- random messages ----------------------------------------------------- */
 
 /* One direction between the port and a link: messages are numbered. */
@@ -467,6 +508,8 @@ static bool every_case(const way_t *way)
               a_full_queue_is_busy(&rig) && a_flush_is_enough(&rig) && sleepers_are_woken(&rig) &&
               random_messages_come(&rig) && a_peer_that_is_gone_is_told(&rig);
 
+    close_rig(&rig);
+    ok = ok && open_rig(&rig, way) && a_stopped_context_ends_waits(&rig);
     close_rig(&rig);
     (void)fprintf(stderr, "%s %s\n", ok ? "ok" : "FAIL", way->name);
     return ok;
