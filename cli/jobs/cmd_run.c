@@ -3,6 +3,7 @@
 #include "cli/jobs/jobs.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -164,9 +165,19 @@ static const char **copy_words(const ps_cli_t *cli)
     return argv;
 }
 
-/* A server inside of a process is no other process's. */
+/* A server inside of a process is no other process's, and pscli is no rank of MPI. */
 static psd_status_t check_endpoint(const ps_cli_t *cli, const ps_launch_t *launch, psd_error_t *err)
 {
+    const char *transport = getenv("PSD_TRANSPORT");
+
+    if (strcmp(cli->endpoint, "mpi:") == 0 ||
+        (transport != NULL && strcmp(transport, "mpi") == 0)) {
+        return psd_error_set(err, PSD_USAGE,
+                             "%s is for ranks alone, and pscli, which has the registry, is none: "
+                             "mpirun -n N -x PSD_ENDPOINT=mpi: -x PSD_TRANSPORT PROGRAM",
+                             strcmp(cli->endpoint, "mpi:") == 0 ? "PSD_ENDPOINT=mpi:"
+                                                                : "PSD_TRANSPORT=mpi");
+    }
     if (launch->embeds || strncmp(cli->endpoint, "embed:", strlen("embed:")) != 0) {
         return PSD_OK;
     }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# PSD_ENDPOINT=mpi: under a plain mpirun, with nothing else running: the bits of workers
-# beside a psd, a rank that fails, one that is killed, what is refused, and nothing left.
+# PSD_ENDPOINT=mpi: under a plain mpirun, with nothing else running, and PSD_TRANSPORT=mpi: the
+# bits of workers beside a psd, no connection but MPI's, a rank that fails, one that is killed,
+# what is refused, and nothing left.
 # shellcheck disable=SC2016 # words for other shells
 # shellcheck source-path=SCRIPTDIR source=cli_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
@@ -29,15 +30,30 @@ by_mpi() {
     shift
     PSD_ENDPOINT=mpi: program timeout 90 mpirun --allow-run-as-root --oversubscribe \
         --bind-to none --mca mpi_yield_when_idle 1 -n "$n" \
-        -x PSD_ENDPOINT -x PSD_CARRIER_DIR -x PSD_TIMEOUT_MS "$@"
+        -x PSD_ENDPOINT -x PSD_CARRIER_DIR -x PSD_TIMEOUT_MS -x TMPDIR "$@"
 }
 
 lr_data
-by_mpi 4 "$PSD_LR_PROGRAM" --train "$work/train" --epochs 2 --save "$work/mpi.txt"
-wants 0 psd-lr by mpirun
-# A rank that a busy machine lets end late is waited for, and that is said.
-! grep -v 'warn node_waits' "$err_file" || fail "psd-lr by mpirun: more than that on stderr"
-cmp -s "$work/local.txt" "$work/mpi.txt" || fail "by mpirun the model has other bits"
+unset PSD_TRANSPORT
+for transport in auto mpi; do
+    PSD_TRANSPORT=$transport by_mpi 4 "$PSD_LR_PROGRAM" --train "$work/train" --epochs 2 \
+        --save "$work/$transport.txt"
+    wants 0 psd-lr by mpirun over "$transport"
+    # A rank that a busy machine lets wait is missed, or waited for, and that is said.
+    ! grep -v '^warn ' "$err_file" || fail "psd-lr over $transport: more than that on stderr"
+    cmp -s "$work/local.txt" "$work/$transport.txt" ||
+        fail "by mpirun over $transport the model has other bits"
+done
+
+# All goes over MPI, and nothing beside it.
+export PSD_TRANSPORT=mpi
+by_mpi 3 "$RANK_BYTES"
+wants 0 rank_bytes by mpirun
+out_has '^0 connections, 0 unix sockets$'
+[ "$(grep -c '^carrier: at least what was pushed, at least what was pulled$' "$out_file")" -eq 3 ] || {
+    fail "the carrier has not carried what was moved"
+    show
+}
 
 # A rank that fails does not wait for the others, and mpirun ends them.
 by_mpi 2 sh -c '[ $OMPI_COMM_WORLD_RANK = 0 ] || exec "$0" --no-such-option; exec "$0" --train "$1"' \
@@ -50,6 +66,22 @@ by_mpi 3 "$RANK_SUMS" 1 40 20
 wait_for none_left "$RANK_SUMS" || fail "ranks outlive mpirun: $(marks_of "$RANK_SUMS")"
 
 # One line each, and no wait.
+PSD_ENDPOINT=tcp://127.0.0.1:1 program "$PSD_HELLO_PROGRAM"
+wants 1 psd-hello over mpi, beside a psd
+err_has 'PSD_TRANSPORT is "mpi"; allowed with PSD_ENDPOINT mpi:'
+err_is_one_line || fail "mpi beside a psd: not one line"
+expect 2 run --launcher mpi --servers embed -n 2 -- true
+err_has 'PSD_TRANSPORT=mpi is for ranks alone'
+unset PSD_TRANSPORT
+PSD_ENDPOINT=mpi: expect 2 run -n 2 -- true
+err_has 'PSD_ENDPOINT=mpi: is for ranks alone'
+by_mpi 2 sh -c 'export PSD_TRANSPORT; [ $OMPI_COMM_WORLD_RANK = 0 ] || PSD_TRANSPORT=mpi
+    exec "$0"' "$PSD_HELLO_PROGRAM"
+[ "$rc" -ne 0 ] || fail "ranks of two transports, and mpirun says 0"
+err_has 'PSD_TRANSPORT is "mpi" in one of the ranks'
+PSD_TRANSPORT=mpi PSD_SECURITY_LEVEL=encrypt by_mpi 1 "$PSD_HELLO_PROGRAM"
+[ "$rc" -ne 0 ] || fail "encrypt over mpi, and mpirun says 0"
+err_has 'security\.level is encrypt, which a server in a program cannot have'
 PSD_ENDPOINT=mpi: program "$PSD_HELLO_PROGRAM"
 wants 1 psd-hello without mpirun
 err_has 'connect to mpi:: carrier mpi: no mpirun has started this process'

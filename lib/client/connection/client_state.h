@@ -55,7 +55,8 @@ typedef enum ps_transport {
     PS_TRANSPORT_AUTO = 1,
     PS_TRANSPORT_TCP = 2,
     PS_TRANSPORT_IPC = 3,
-    PS_TRANSPORT_LANE = 4
+    PS_TRANSPORT_LANE = 4,
+    PS_TRANSPORT_MPI = 5 /* from the environment alone: of the process, not of a client */
 } ps_transport_t;
 
 struct psd_options {

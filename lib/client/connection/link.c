@@ -124,6 +124,7 @@ static psd_status_t connect_by_word(psd_client_t *self, ps_client_link_t *link,
                                     const ps_route_t *route, psd_error_t *err)
 {
     switch (self->options.transport) {
+    case PS_TRANSPORT_MPI: /* "tcp://…" is the name of a rank's port (ranks.h) */
     case PS_TRANSPORT_TCP:
         return connect_tcp(self, link, route, err);
     case PS_TRANSPORT_IPC:

@@ -6,8 +6,10 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "client/connection/client_state.h"
+#include "client/connection/rank_server.h"
 #include "psd/trace.h"
 #include "transport/environment/environment.h"
+#include "transport/sockets/ranks.h"
 
 #define SPIN_MAX_US 10000
 #define TIMEOUT_MAX_MS 86400000 /* a day */
@@ -116,11 +118,21 @@ static psd_status_t resolve_transport(psd_options_t *self, psd_error_t *err)
     psd_status_t rc = ps_environment_read("PSD_TRANSPORT", &said, err);
 
     self->transport = PS_TRANSPORT_AUTO;
-    if (rc == PSD_OK && said.text != NULL && !parse_transport(said.text, &self->transport)) {
-        rc = psd_error_set(err, PSD_INVALID, "%s is \"%.40s\"; allowed: auto, lane, ipc, tcp",
-                           said.origin, said.text);
+    if (rc != PSD_OK || said.text == NULL || parse_transport(said.text, &self->transport)) {
+        return rc;
     }
-    return rc;
+    if (strcmp(said.text, "mpi") != 0) {
+        return psd_error_set(err, PSD_INVALID,
+                             "%s is \"%.40s\"; allowed: auto, lane, ipc, tcp, mpi", said.origin,
+                             said.text);
+    }
+    if (!ps_ranks_do_carry()) {
+        return psd_error_set(err, PSD_INVALID,
+                             "%s is \"mpi\"; allowed with PSD_ENDPOINT " PS_RANKS_ENDPOINT,
+                             said.origin);
+    }
+    self->transport = PS_TRANSPORT_MPI;
+    return PSD_OK;
 }
 
 psd_status_t ps_options_resolve(psd_options_t *self, psd_error_t *err)

@@ -26,6 +26,8 @@
 #define PART_MS 5000  /* for the registry to end before the others' servers */
 #define LOOK_NS 5000000L
 #define EXIT_BITS 0377 /* of exit's number, that others see */
+#define ADDRESSES 250  /* of the last number of an address */
+#define BY_MPI "by mpi"
 
 /* One for the process: it has one place in one world. */
 static struct {
@@ -205,36 +207,56 @@ static void find_host(char ret_host[PS_CARRIER_TEXT])
     (void)snprintf(ret_host, PS_CARRIER_TEXT, "%s %s", boot, net);
 }
 
-/* Servers listen at 127.0.0.1, whatever the environment says. */
-static psd_status_t check_hosts(uint64_t until_ms, psd_error_t *err)
+static psd_status_t compare(int rank, const char *ours, const char *its, psd_error_t *err)
 {
-    char host[PS_CARRIER_TEXT];
+    if (strcmp(ours, its) == 0) {
+        return PSD_OK;
+    }
+    if (strcmp(ours, BY_MPI) == 0 || strcmp(its, BY_MPI) == 0) {
+        return psd_error_set(err, PSD_INVALID,
+                             "PSD_TRANSPORT is \"mpi\" in one of the ranks %d and %d, and not in "
+                             "the other",
+                             mine.rank, rank);
+    }
+    return psd_error_set(err, PSD_UNSUPPORTED,
+                         "rank %d is on another host than rank %d: set PSD_TRANSPORT=mpi", rank,
+                         mine.rank);
+}
+
+/* Servers listen at 127.0.0.1, unless MPI carries all. */
+static psd_status_t check_places(uint64_t until_ms, psd_error_t *err)
+{
+    char place[PS_CARRIER_TEXT] = BY_MPI;
     char other[PS_CARRIER_TEXT];
     psd_status_t rc = PSD_OK;
 
-    find_host(host);
-    rc = say("host", mine.rank, host, err);
+    if (!ps_ranks_shall_carry()) {
+        find_host(place);
+    }
+    rc = say("place", mine.rank, place, err);
     for (int i = 0; rc == PSD_OK && i < mine.size; i++) {
-        rc = wait_for("host", i, until_ms, other, err);
-        if (rc == PSD_OK && strcmp(other, host) != 0) {
-            rc = psd_error_set(err, PSD_UNSUPPORTED,
-                               "rank %d is on another host than rank %d; there use pscli run "
-                               "--launcher mpi --servers embed",
-                               i, mine.rank);
+        rc = wait_for("place", i, until_ms, other, err);
+        if (rc == PSD_OK) {
+            rc = compare(i, place, other, err);
         }
     }
-    return rc;
+    return rc == PSD_OK && ps_ranks_shall_carry() ? ps_ranks_carry(err) : rc;
 }
 
 static psd_status_t serve(uint64_t until_ms, const char **ret_endpoint, psd_error_t *err)
 {
+    char listen[64];
     psd_status_t rc = PSD_OK;
 
+    /* Nobody connects there; it names the port, in all ranks of all hosts. */
+    (void)snprintf(listen, sizeof listen, "tcp://127.64.%d.%d:0", mine.rank / ADDRESSES,
+                   mine.rank % ADDRESSES + 1);
     if (mine.rank > 0) {
         rc = wait_for("serves", 0, until_ms, mine.registry, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_private_server_start(mine.rank == 0 ? NULL : mine.registry, LISTEN, &mine.server,
+        rc = ps_private_server_start(mine.rank == 0 ? NULL : mine.registry,
+                                     ps_ranks_do_carry() ? listen : LISTEN, &mine.server,
                                      ret_endpoint, err);
     }
     if (rc == PSD_OK && mine.rank == 0) {
@@ -247,7 +269,7 @@ static psd_status_t serve(uint64_t until_ms, const char **ret_endpoint, psd_erro
 static psd_status_t meet(uint64_t until_ms, psd_error_t *err)
 {
     const char *endpoint = NULL;
-    psd_status_t rc = check_hosts(until_ms, err);
+    psd_status_t rc = check_places(until_ms, err);
 
     if (rc == PSD_OK) {
         rc = serve(until_ms, &endpoint, err);

@@ -22,7 +22,8 @@
  * Starts it, if it does not run. ret_endpoint: the registry's; borrowed for ever.
  *
  * Errors: those of ps_ranks_enter; those of ps_private_server_start, also another
- * rank's, by its number; PSD_UNSUPPORTED ranks are on several hosts; PSD_DEADLINE
+ * rank's, by its number; PSD_UNSUPPORTED ranks are on
+ * several hosts, and PSD_TRANSPORT is not mpi; PSD_INVALID it is in some of them; PSD_DEADLINE
  * naming a rank that has not come within 60 s; PSD_CLOSED the process exits.
  */
 PSD_MUST_CHECK psd_status_t ps_rank_server_hold(const char **ret_endpoint, psd_error_t *err);

@@ -5,12 +5,14 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <zmq.h>
 
 #include "base/alloc.h"
 #include "base/handover.h"
 #include "transport/sockets/frames.h"
+#include "transport/sockets/ranks.h"
 #include "transport/sockets/socket_parts.h"
 #include "transport/threads/fork.h"
 
@@ -108,6 +110,67 @@ static psd_status_t connect_plugin(ps_socket_t *self, const char *endpoint, psd_
     return ps_socket_keep_endpoint(self, endpoint, err);
 }
 
+psd_status_t ps_plugin_connect_by(ps_socket_t *self, const char *address, psd_error_t *err)
+{
+    psd_status_t rc = connect_plugin(self, address, err);
+
+    if (rc == PSD_OK) {
+        (void)snprintf(self->plugin.address, sizeof self->plugin.address, "%s", address);
+    }
+    return rc;
+}
+
+psd_status_t ps_plugin_bind_beside(ps_socket_t *self, psd_error_t *err)
+{
+    const char *port = ps_ranks_port();
+    char reason[PS_CARRIER_REASON] = "";
+    psd_status_t rc = PSD_OK;
+
+    if (port == NULL) {
+        return PSD_OK;
+    }
+    if (self->keys != NULL) { /* frames of MPI prove nothing */
+        return psd_error_set(err, PSD_UNSUPPORTED, "security.level encrypt does not go over MPI");
+    }
+    if (self->plugin.end == NULL) {
+        int code = 0;
+
+        rc = load(self, port, err);
+        if (rc != PSD_OK) {
+            return rc;
+        }
+        code =
+            self->plugin.functions->bind(port, &self->plugin.setup, &self->plugin.end,
+                                         self->plugin.address, sizeof self->plugin.address, reason);
+        if (code != 0) {
+            self->plugin.end = NULL;
+            return refused(code, "bind", port, reason, err);
+        }
+        ps_socket_use_carrier(self, ps_carrier_plugin.slot, &ps_carrier_plugin);
+    }
+    return ps_ranks_say(self->endpoints[self->n_endpoints - 1], self->plugin.address, err);
+}
+
+/* A link whose peer is gone goes there again. What was on its way is lost. */
+static void look_reopen(ps_socket_t *self)
+{
+    char reason[PS_CARRIER_REASON] = "";
+    uint64_t conn = 0;
+    void *end = NULL;
+
+    if (self->is_port || self->plugin.address[0] == '\0' ||
+        self->plugin.functions->next_gone(self->plugin.end, &conn) == 0) {
+        return;
+    }
+    self->plugin.was_lost = true;
+    ps_unfinished_forget(self, 0);
+    if (self->plugin.functions->connect(self->plugin.address, &self->plugin.setup, &end, reason) ==
+        0) { /* else it stays gone */
+        self->plugin.functions->close(self->plugin.end, 0);
+        self->plugin.end = end;
+    }
+}
+
 /* The plug-in lingers in its close. */
 static void linger(ps_socket_t *self, uint32_t linger_ms)
 {
@@ -174,6 +237,7 @@ static psd_status_t put(ps_socket_t *self, ps_departure_t *parcel, psd_error_t *
     if (rc != PSD_OK) {
         return rc;
     }
+    look_reopen(self);
     if (!lend(parcel, frames)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a message to send");
     }
@@ -259,6 +323,7 @@ static psd_status_t receive(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn
                             ps_room_t *ret_room, psd_error_t *err)
 {
     (void)ret_room; /* none is offered */
+    look_reopen(self);
     if (self->is_port && ++self->plugin.n_received % OTHERS_AFTER == 0) {
         *ret_got = false;
         return PSD_OK;
@@ -270,6 +335,7 @@ static psd_status_t receive(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn
 static psd_status_t receive_text(ps_socket_t *self, bool *ret_got, uint64_t *ret_conn,
                                  ps_asker_t *ret_caller, ps_buffer_t *ret_text, psd_error_t *err)
 {
+    look_reopen(self);
     return ps_frames_receive_text(self, &ps_carrier_plugin, ret_got, ret_conn, ret_caller, ret_text,
                                   err);
 }
@@ -298,6 +364,9 @@ static bool is_gone(ps_socket_t *self)
 {
     uint64_t conn = 0;
 
+    if (self->plugin.address[0] != '\0') { /* as one of ZeroMQ */
+        return self->plugin.is_watched && self->plugin.was_lost;
+    }
     return self->plugin.functions->next_gone(self->plugin.end, &conn) != 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "psd/status.h"
 #include "transport/sockets/carrier_plugin.h"
+#include "transport/sockets/socket.h"
 
 /* "mpi" of "mpi://…"; NULL: the endpoint is no plug-in's. */
 const char *ps_plugin_name_of(const char *endpoint);
@@ -19,4 +20,12 @@ PSD_MUST_CHECK psd_status_t ps_plugin_load(const char *name, const ps_carrier_pl
                                            psd_error_t *err);
 /* The same, where this process has loaded it before; else NULL. */
 const ps_carrier_plugin_t *ps_plugin_loaded(const char *name);
+
+/* A link to an endpoint that goes to that address of a plug-in. It is opened again
+ * by itself when its peer is gone, as one of ZeroMQ. Errors: those of connect. */
+PSD_MUST_CHECK psd_status_t ps_plugin_connect_by(ps_socket_t *self, const char *address,
+                                                 psd_error_t *err);
+/* A port: the endpoint that it has bound last can be reached by the other ranks, where links go by
+ * MPI (ranks.h). Errors: those of bind; PSD_UNSUPPORTED a port with keys. */
+PSD_MUST_CHECK psd_status_t ps_plugin_bind_beside(ps_socket_t *self, psd_error_t *err);
 #endif

@@ -5,7 +5,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "transport/environment/environment.h"
 #include "transport/sockets/plugin_socket.h"
+
+#define CARRIER "mpi" /* the only one with a world */
+#define PORT "mpi://"
+#define CARRIED "carried" /* what a rank says of its links */
 
 /* The carrier whose world was entered; NULL: none. It stays. */
 static _Atomic(const ps_carrier_plugin_t *) entered;
@@ -32,9 +37,46 @@ psd_status_t ps_ranks_enter(const char *name, int *ret_rank, int *ret_size, psd_
     return PSD_OK;
 }
 
-psd_status_t ps_ranks_say(const char *key, const char *value, psd_error_t *err)
+bool ps_ranks_shall_carry(void)
+{
+    ps_environment_t said;
+
+    return ps_environment_read("PSD_TRANSPORT", &said, NULL) == PSD_OK && said.text != NULL &&
+           strcmp(said.text, CARRIER) == 0;
+}
+
+/* The carrier of links; NULL: they go as they always do. Perhaps the other copy of this room has
+ * entered the world. */
+static const ps_carrier_plugin_t *carrying(void)
+{
+    static _Atomic(const ps_carrier_plugin_t *) known;
+    const ps_carrier_plugin_t *carrier = atomic_load(&known);
+    char value[PS_CARRIER_TEXT];
+
+    if (carrier != NULL || !ps_ranks_shall_carry()) {
+        return carrier;
+    }
+    carrier = ps_plugin_loaded(CARRIER);
+    if (carrier == NULL || carrier->find == NULL || carrier->find(CARRIED, value) != 0) {
+        return NULL;
+    }
+    atomic_store(&known, carrier);
+    return carrier;
+}
+
+/* That of the world which this process has entered; NULL: none. */
+static const ps_carrier_plugin_t *world(void)
 {
     const ps_carrier_plugin_t *carrier = atomic_load(&entered);
+
+    return carrier != NULL ? carrier : carrying();
+}
+
+/* ---- what ranks say ---- */
+
+psd_status_t ps_ranks_say(const char *key, const char *value, psd_error_t *err)
+{
+    const ps_carrier_plugin_t *carrier = world();
     int code = carrier == NULL ? EIO : carrier->say(key, value);
 
     return code == 0 ? PSD_OK
@@ -44,14 +86,44 @@ psd_status_t ps_ranks_say(const char *key, const char *value, psd_error_t *err)
 
 bool ps_ranks_find(const char *key, char ret_value[PS_CARRIER_TEXT])
 {
-    const ps_carrier_plugin_t *carrier = atomic_load(&entered);
+    const ps_carrier_plugin_t *carrier = world();
 
     return carrier != NULL && carrier->find(key, ret_value) == 0;
 }
 
 bool ps_ranks_are_without(int rank)
 {
-    const ps_carrier_plugin_t *carrier = atomic_load(&entered);
+    const ps_carrier_plugin_t *carrier = world();
 
     return carrier != NULL && carrier->is_lost(rank) != 0;
+}
+
+/* ---- links by the carrier ---- */
+
+psd_status_t ps_ranks_carry(psd_error_t *err)
+{
+    return ps_ranks_say(CARRIED, "", err);
+}
+
+bool ps_ranks_do_carry(void)
+{
+    return carrying() != NULL;
+}
+
+psd_status_t ps_ranks_way(const char *endpoint, char ret_address[PS_CARRIER_TEXT], psd_error_t *err)
+{
+    const ps_carrier_plugin_t *carrier = carrying();
+
+    ret_address[0] = '\0';
+    if (carrier == NULL || ps_plugin_name_of(endpoint) != NULL ||
+        carrier->find(endpoint, ret_address) == 0) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_CONNECT,
+                         "\"%.300s\" is no port of the ranks that mpirun has started", endpoint);
+}
+
+const char *ps_ranks_port(void)
+{
+    return carrying() == NULL ? NULL : PORT;
 }

@@ -3,7 +3,11 @@
  * ps_ranks - the world of a carrier that this process has entered
  *
  * What     The processes of one mpirun, its ranks. Each can let the others know a
- *          few texts by name, before any of them has a connection.
+ *          few texts by name, before any of them has a connection. With
+ *          $PSD_TRANSPORT mpi, what their ports are called over tcp is among them,
+ *          so that an endpoint "tcp://…" stays the name of a port, and links to it
+ *          go by the carrier. libpsd and libpsd_server have each their own copy of
+ *          this room; the carrier's object is one, and so is the world.
  * Threads  any
  */
 #ifndef PS_TRANSPORT_RANKS_H
@@ -11,8 +15,8 @@
 
 #include <stdbool.h>
 
-#include "transport/sockets/carrier_plugin.h"
 #include "psd/status.h"
+#include "transport/sockets/carrier_plugin.h"
 
 /* Enters the world of that carrier, once for the process. Waits for the other processes to
  * begin. Errors: those of ps_plugin_load; PSD_UNSUPPORTED the carrier has no world; PSD_CONNECT
@@ -25,4 +29,20 @@ PSD_MUST_CHECK psd_status_t ps_ranks_say(const char *key, const char *value, psd
 bool ps_ranks_find(const char *key, char ret_value[PS_CARRIER_TEXT]);
 /* That rank has ended, or does not answer. */
 bool ps_ranks_are_without(int rank);
+
+/* $PSD_TRANSPORT is mpi. */
+bool ps_ranks_shall_carry(void);
+/* From now on links of this process go by the carrier, and by nothing else; where that is so,
+ * after ps_ranks_enter. Errors: PSD_IO. */
+PSD_MUST_CHECK psd_status_t ps_ranks_carry(psd_error_t *err);
+bool ps_ranks_do_carry(void);
+
+/* ---- socket.c ---- */
+
+/* Where a link to an endpoint goes: "" for there. Errors: PSD_CONNECT ranks carry, and the endpoint
+ * is no port of theirs. */
+PSD_MUST_CHECK psd_status_t ps_ranks_way(const char *endpoint, char ret_address[PS_CARRIER_TEXT],
+                                         psd_error_t *err);
+/* The endpoint that a port binds as well, for the ranks; NULL: they do not carry. */
+const char *ps_ranks_port(void);
 #endif

@@ -18,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "transport/lane/door.h"
+#include "transport/sockets/ranks.h"
 #include "transport/threads/thread.h"
 
 #define TCP "tcp://"
@@ -242,14 +243,15 @@ static ps_reach_t why_ipc(const char *path, uint32_t wait_ms, char ret_why[PS_RE
 ps_reach_t ps_reach_why(const char *endpoint, uint32_t wait_ms, char ret_why[PS_REACH_TEXT])
 {
     bool is_ipc = strncmp(endpoint, IPC, strlen(IPC)) == 0;
-    attempt_t *self = is_ipc ? NULL : new_attempt(endpoint, wait_ms);
+    bool is_name = ps_ranks_do_carry(); /* nobody connects there */
+    attempt_t *self = is_ipc || is_name ? NULL : new_attempt(endpoint, wait_ms);
     const struct timespec end = ps_cond_end_in(wait_ms);
     bool has_ended = false;
     ps_reach_t reach = PS_REACH_UNKNOWN;
     int rc = 0;
 
     ret_why[0] = '\0';
-    if (is_ipc) {
+    if (is_ipc && !is_name) {
         return why_ipc(endpoint + strlen(IPC), wait_ms, ret_why);
     }
     if (self == NULL || !start(self)) {

@@ -7,6 +7,8 @@
 
 #include "base/alloc.h"
 #include "transport/sockets/carrier.h"
+#include "transport/sockets/plugin_socket.h"
+#include "transport/sockets/ranks.h"
 #include "transport/sockets/socket_parts.h"
 #include "transport/sockets/zmq_socket.h"
 #include "transport/threads/fork.h"
@@ -35,6 +37,7 @@ static ps_socket_t *new_socket(bool is_port, const ps_socket_args_t *args)
                                        .assembly_bytes = args->assembly_bytes};
     self->plugin.setup = (ps_carrier_setup_t){.high_water = (uint32_t)args->high_water,
                                               .frame_bytes = args->frame_bytes};
+    self->plugin.is_watched = args->is_watched;
     ps_spin_init(&self->spin, args->lane.spin_us);
     return self;
 }
@@ -68,7 +71,10 @@ psd_status_t ps_socket_bind(const char *const *endpoints, size_t n_endpoints,
 
 psd_status_t ps_socket_bind_more(ps_socket_t *self, const char *endpoint, psd_error_t *err)
 {
-    return ps_carrier_of(endpoint)->bind(self, endpoint, err);
+    const ps_carrier_t *carrier = ps_carrier_of(endpoint);
+    psd_status_t rc = carrier->bind(self, endpoint, err);
+
+    return rc == PSD_OK && carrier != &ps_carrier_plugin ? ps_plugin_bind_beside(self, err) : rc;
 }
 
 const char *ps_socket_endpoint(const ps_socket_t *self, size_t i)
@@ -81,18 +87,24 @@ psd_status_t ps_socket_connect(const char *endpoint, const ps_socket_args_t *arg
                                ps_socket_t **ret_socket, psd_error_t *err)
 {
     PSD_AUTO(ps_socket_close) ps_socket_t *self = new_socket(false, args);
-    const ps_carrier_t *carrier = ps_carrier_of(endpoint);
-    psd_status_t rc = PSD_OK;
+    char address[PS_CARRIER_TEXT];
+    const ps_carrier_t *carrier = NULL;
+    psd_status_t rc = ps_ranks_way(endpoint, address, err);
 
     if (self == NULL) {
         return no_memory(err);
     }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    carrier = ps_carrier_of(address[0] == '\0' ? endpoint : address);
     ps_socket_use_carrier(self, 0, carrier);
     if (carrier == &ps_carrier_zmq) {
         rc = ps_zmq_open(self, args, err);
     }
     if (rc == PSD_OK) {
-        rc = carrier->connect(self, endpoint, err);
+        rc = address[0] == '\0' ? carrier->connect(self, endpoint, err)
+                                : ps_plugin_connect_by(self, address, err);
     }
     if (rc == PSD_OK) {
         *ret_socket = self;

@@ -23,12 +23,18 @@ typedef struct ps_unfinished {
     uint64_t last_ms; /* when the last piece came */
 } ps_unfinished_t;
 
+#define PS_PLUGIN_ADDRESS 64
+
 /* The part of a socket that a plug-in carries. */
 typedef struct ps_plugin_end {
     ps_carrier_setup_t setup;
     const ps_carrier_plugin_t *functions;
-    void *end;           /* owned; NULL: there is none */
-    uint32_t n_received; /* since others had their turn */
+    void *end;                       /* owned; NULL: there is none */
+    uint32_t n_received;             /* since others had their turn */
+    char address[PS_PLUGIN_ADDRESS]; /* of a link that is opened again, or that a port
+                                        has beside others; "": neither */
+    bool is_watched;                 /* as args->is_watched of a link */
+    bool was_lost;                   /* such a link, once at least */
 } ps_plugin_end_t;
 
 struct ps_socket {
