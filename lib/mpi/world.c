@@ -19,8 +19,15 @@
 #define SLEEP_MOVING_US 80 /* … up to this while something is on its way … */
 #define MOVING_LOOKS 5000  /* … which may never arrive, at a rank that is dead */
 #define SLEEP_MOST_US 1000
-#define LOOK_MS 200    /* for silent ranks */
-#define LINGER_MS 2000 /* for what is queued at the end */
+#define WARM_LOOKS 110     /* that find nothing, some 50 ms: from then on, … */
+#define COLD_FROM 53       /* (where little goes on it begins with sleeps of 160 us, … */
+#define COLD_LOOKS 63      /* … and has slept some 8 ms, while a peer sleeps long) */
+#define SLEEP_LONG_US 5000 /* … so long */
+#define WINDOW_MS 100      /* in which it is counted what goes on */
+#define WARM_LEAST 8       /* turns that moved something in a window, and … */
+#define WARM_RANK 3        /* … for each rank so many: more than heartbeats */
+#define LOOK_MS 200        /* for silent ranks */
+#define LINGER_MS 2000     /* for what is queued at the end */
 
 typedef enum stage { NOT_BEGUN, BEGINS, RUNS, ENDS, ENDED, FAILED } stage_t;
 
@@ -199,9 +206,41 @@ static bool begin(void)
 
 /* ---- the thread ---------------------------------------------------------- */
 
-/* How long to sleep after n looks that found nothing; 0: not yet. */
-static uint32_t pause_us(uint32_t n_idle, bool is_moving)
+/* How often to look. What says only that it is there does not begin a spin, which costs a core
+ * more than all else that an idle rank does. */
+typedef struct pace {
+    uint32_t n_idle;    /* looks in a row that found nothing */
+    uint32_t n_moved;   /* turns of this window that moved something */
+    uint64_t window_ms; /* its end */
+    bool is_warm;       /* much was moved in this window, or in the one before */
+} pace_t;
+
+static void begin_window(pace_t *pace, uint64_t now_ms)
 {
+    uint32_t least = WARM_LEAST + WARM_RANK * (uint32_t)world.size;
+    bool is_over = now_ms >= pace->window_ms;
+
+    pace->is_warm = pace->n_moved >= least || (pace->is_warm && !is_over);
+    if (is_over) {
+        pace->n_moved = 0;
+        pace->window_ms = now_ms + WINDOW_MS;
+    }
+}
+
+static void count(pace_t *pace, bool moved)
+{
+    if (moved) {
+        pace->n_moved++;
+        pace->n_idle = pace->is_warm ? 0 : COLD_FROM;
+    } else {
+        pace->n_idle += pace->n_idle < UINT32_MAX ? 1 : 0;
+    }
+}
+
+/* How long to sleep after n looks that found nothing; 0: not yet. */
+static uint32_t pause_us(const pace_t *pace, bool is_moving)
+{
+    const uint32_t n_idle = pace->n_idle;
     uint32_t most_us = is_moving && n_idle < MOVING_LOOKS ? SLEEP_MOVING_US : SLEEP_MOST_US;
     uint32_t n_doubled = n_idle < LOOKS ? 0 : n_idle - LOOKS;
     uint32_t us = n_doubled > 6 ? SLEEP_MOST_US : (uint32_t)SLEEP_LEAST_US << n_doubled;
@@ -209,12 +248,16 @@ static uint32_t pause_us(uint32_t n_idle, bool is_moving)
     if (n_idle < LOOKS) {
         return 0;
     }
+    if (n_idle >= (pace->is_warm ? WARM_LOOKS : COLD_LOOKS) &&
+        !(is_moving && n_idle < MOVING_LOOKS)) {
+        return SLEEP_LONG_US;
+    }
     return us < most_us ? us : most_us;
 }
 
-static void rest(uint32_t n_idle)
+static void rest(const pace_t *pace)
 {
-    uint32_t us = pause_us(n_idle, ps_mpi_traffic_is_moving(world.traffic));
+    uint32_t us = pause_us(pace, ps_mpi_traffic_is_moving(world.traffic));
 
     if (us == 0) {
         (void)sched_yield();
@@ -226,17 +269,17 @@ static void rest(uint32_t n_idle)
 /* Until the end is wanted. */
 static void turn_on(void)
 {
-    uint32_t n_idle = 0;
+    pace_t pace = {.n_idle = 0};
     uint64_t look_ms = 0;
 
     while (stage_now() == RUNS) {
         uint64_t now_ms = ps_now_ms();
+        bool moved = ps_mpi_traffic_turn(world.traffic, now_ms);
 
-        if (ps_mpi_traffic_turn(world.traffic, now_ms)) {
-            n_idle = 0;
-        } else {
-            n_idle += n_idle < UINT32_MAX ? 1 : 0;
-            rest(n_idle);
+        begin_window(&pace, now_ms);
+        count(&pace, moved);
+        if (!moved) {
+            rest(&pace);
         }
         if (now_ms >= look_ms) {
             look_ms = now_ms + LOOK_MS;
@@ -250,15 +293,15 @@ static void turn_on(void)
 static void send_queued(void)
 {
     uint64_t until_ms = ps_now_ms() + LINGER_MS;
-    uint32_t n_idle = 0;
+    pace_t pace = {.is_warm = true};
     bool any = true;
 
     while (any && ps_now_ms() < until_ms) {
-        n_idle = ps_mpi_traffic_turn(world.traffic, ps_now_ms()) ? 0 : n_idle + 1;
+        count(&pace, ps_mpi_traffic_turn(world.traffic, ps_now_ms()));
         any = ps_hall_look_lingering(world.hall, ps_now_ms()) ||
               ps_mpi_traffic_is_moving(world.traffic);
-        if (any && n_idle > 0) {
-            rest(n_idle);
+        if (any && pace.n_idle > 0) {
+            rest(&pace);
         }
     }
 }

@@ -47,11 +47,16 @@ done
 
 # All goes over MPI, and nothing beside it.
 export PSD_TRANSPORT=mpi
-by_mpi 3 "$RANK_BYTES"
+by_mpi 3 "$RANK_BYTES" 2
 wants 0 rank_bytes by mpirun
 out_has '^0 connections, 0 unix sockets$'
 [ "$(grep -c '^carrier: at least what was pushed, at least what was pulled$' "$out_file")" -eq 3 ] || {
     fail "the carrier has not carried what was moved"
+    show
+}
+# Some 2 %; what spins takes all it gets.
+[ "$(awk '$1 == "idle:" && $2 < 20' "$out_file" | wc -l)" -eq 3 ] || {
+    fail "an idle rank takes much"
     show
 }
 
