@@ -407,8 +407,11 @@ ps_hall_t *ps_world_hall(void)
 {
     ps_hall_t *hall = NULL;
 
+    if (world.pid != getpid()) {
+        return NULL; /* in a forked child the lock may be held for ever */
+    }
     (void)pthread_mutex_lock(&world.mutex);
-    if ((world.stage == RUNS || world.stage == ENDS) && world.pid == getpid()) {
+    if (world.stage == RUNS || world.stage == ENDS) {
         hall = world.hall;
     }
     (void)pthread_mutex_unlock(&world.mutex);
@@ -419,6 +422,9 @@ void ps_world_count(uint64_t *ret_sent, uint64_t *ret_received)
 {
     *ret_sent = 0;
     *ret_received = 0;
+    if (world.pid != getpid()) {
+        return;
+    }
     (void)pthread_mutex_lock(&world.mutex);
     if (world.traffic != NULL) {
         ps_mpi_traffic_count(world.traffic, ret_sent, ret_received);
