@@ -84,9 +84,6 @@ by_mpi 2 sh -c 'export PSD_TRANSPORT; [ $OMPI_COMM_WORLD_RANK = 0 ] || PSD_TRANS
     exec "$0"' "$PSD_HELLO_PROGRAM"
 [ "$rc" -ne 0 ] || fail "ranks of two transports, and mpirun says 0"
 err_has 'PSD_TRANSPORT is "mpi" in one of the ranks'
-PSD_TRANSPORT=mpi PSD_SECURITY_LEVEL=encrypt by_mpi 1 "$PSD_HELLO_PROGRAM"
-[ "$rc" -ne 0 ] || fail "encrypt over mpi, and mpirun says 0"
-err_has 'security\.level is encrypt, which a server in a program cannot have'
 PSD_ENDPOINT=mpi: program "$PSD_HELLO_PROGRAM"
 wants 1 psd-hello without mpirun
 err_has 'connect to mpi:: carrier mpi: no mpirun has started this process'
