@@ -22,11 +22,15 @@ static const char *unchecked(const json_t *reply)
                : "; this psd checks no rights (security.level: plain)";
 }
 
-static const ps_column_t PRINCIPALS[] = {
-    {"NAME", "name", PS_UNIT_NONE, false},   {"STATE", "state", PS_UNIT_NONE, false},
-    {"ROLES", "roles", PS_UNIT_NONE, false}, {"UID", "uid", PS_UNIT_NONE, false},
-    {"KEY", "key", PS_UNIT_NONE, false},     {"EPOCH", "epoch", PS_UNIT_NONE, true},
-    {NULL, NULL, PS_UNIT_NONE, false}};
+static const ps_column_t PRINCIPALS[] = {{"NAME", "name", PS_UNIT_NONE, false},
+                                         {"STATE", "state", PS_UNIT_NONE, false},
+                                         {"ROLES", "roles", PS_UNIT_NONE, false},
+                                         {"UID", "uid", PS_UNIT_NONE, false},
+                                         {"KEY", "key", PS_UNIT_NONE, false},
+                                         {"OLD KEY", "old_key", PS_UNIT_NONE, false},
+                                         {"UNTIL", "old_until_unix_ms", PS_UNIT_UNIX_MS, false},
+                                         {"EPOCH", "epoch", PS_UNIT_NONE, true},
+                                         {NULL, NULL, PS_UNIT_NONE, false}};
 
 static const ps_column_t KEYS[] = {{"NAME", "name", PS_UNIT_NONE, false},
                                    {"KEY", "key", PS_UNIT_NONE, false},

@@ -64,6 +64,7 @@ const ps_control_row_t ps_control_ops[] = {
     {ROW(auth_list), ps_control_auth_list, false, false, PS_ASK_NONE},
     {ROW(auth_allow), ps_control_auth_allow, false, true, PS_ASK_NONE},
     {ROW(auth_deny), ps_control_auth_deny, false, true, PS_ASK_NONE},
+    {ROW(auth_rotate), ps_control_auth_rotate, false, true, PS_ASK_NONE},
     {ROW(auth_can), ps_control_auth_can, false, false, PS_ASK_NONE},
     {ROW(auth_whoami), ps_control_auth_whoami, false, false, PS_ASK_NONE},
     {ROW(auth_audit), ps_control_auth_audit, false, false, PS_ASK_NONE},

@@ -18,6 +18,7 @@ void ps_control_tick(ps_control_t *self)
     ps_control_look_again(self);
     ps_control_go_on(self);
     ps_control_checkpoint_tick(self);
+    ps_control_end_old_keys(self);
     ps_control_tend_members(self);
     ps_control_send_due(self);
     ps_control_look(self);
@@ -44,5 +45,6 @@ uint64_t ps_control_deadline(const ps_control_t *self)
     }
     copies = min_u64(copies, ps_control_checkpoint_deadline(self));
     copies = min_u64(copies, ps_control_look_at(self));
+    copies = min_u64(copies, self->old_keys_ms);
     return min_u64(min_u64(workers, requests), min_u64(nodes, copies));
 }

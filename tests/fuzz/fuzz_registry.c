@@ -123,6 +123,8 @@ static const struct {
     {"principals", "id", "uid"},
     {"principals", "id", "denied"},
     {"principals", "id", "epoch"},
+    {"principals", "id", "old_key"},
+    {"principals", "id", "old_until_unix_ms"},
     {"rules", "place", "principal_id"},
     {"rules", "place", "place"},
     {"rules", "place", "role"},

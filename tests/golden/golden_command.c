@@ -69,6 +69,32 @@ Test(golden_command, a_table_of_an_older_psd)
     cr_assert_arr_eq(as_now.data, again.data, again.size);
 }
 
+/* Logs have principals that an older psd wrote, and those with one key are still written so. Nobody
+ * writes that file again. */
+Test(golden_command, a_principal_with_one_key)
+{
+    PSD_AUTO(ps_command_done) ps_command_t old = {0};
+    PSD_AUTO(ps_command_done) ps_command_t now = command_sample(PS_COMMAND_PRINCIPAL);
+    PSD_AUTO(ps_buffer_done) ps_buffer_t as_old = {0};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t as_now = {0};
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    uint8_t golden[GOLDEN_BYTES_MAX];
+    size_t size = golden_file_read("old_command_principal", golden);
+
+    cr_assert_eq(ps_command_decode((ps_bytes_t){golden, size}, &old, err), PSD_OK, "%s",
+                 psd_error_text(err));
+    cr_assert_str_eq(old.principals[0].old_key, "");
+    cr_assert_eq(old.principals[0].old_until_unix_ms, 0);
+    cr_assert_eq(old.principals[0].n_rules, 2);
+    cr_assert(ps_command_encode(&old, &as_old));
+    cr_assert_eq(as_old.size, size);
+    cr_assert_arr_eq(as_old.data, golden, size);
+    ps_principal_end_old_key(&now.principals[0]);
+    cr_assert(ps_command_encode(&now, &as_now));
+    cr_assert_eq(as_now.size, size);
+    cr_assert_arr_eq(as_now.data, golden, size);
+}
+
 /* Words and order of what lies there: the test above would not see a field that
  * is read into another one and written from it. */
 Test(golden_command, fields_come_where_they_belong)

@@ -166,6 +166,9 @@ static inline void sample_principal(ps_command_t *command)
     *principal = (ps_principal_t){.id = 3, .uid = 1000, .denied = true, .epoch = 34, .n_rules = 2};
     sample_text(principal->name, sizeof principal->name, "alice");
     sample_text(principal->key, sizeof principal->key, "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7");
+    sample_text(principal->old_key, sizeof principal->old_key,
+                "Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID");
+    principal->old_until_unix_ms = UINT64_C(1700000600000);
     principal->rules[0].role = PS_ROLE_JOB;
     sample_text(principal->rules[0].tables, sizeof principal->rules[0].tables, "alice.*");
     sample_text(principal->rules[0].jobs, sizeof principal->rules[0].jobs, "alice-?");

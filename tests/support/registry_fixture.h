@@ -235,9 +235,12 @@ static inline bool fixture_dump_principals(const ps_registry_t *self, ps_buffer_
     for (size_t i = 0; ok && i < ps_registry_n_principals(self); i++) {
         const ps_principal_t *principal = ps_registry_principal_at(self, i);
 
-        ok = ps_buffer_print(text, "principal %u %s key \"%s\" uid %u%s epoch %" PRIu64 "\n",
+        ok = ps_buffer_print(text,
+                             "principal %u %s key \"%s\" uid %u%s epoch %" PRIu64
+                             " old key \"%s\" until %" PRIu64 "\n",
                              principal->id, principal->name, principal->key, principal->uid,
-                             principal->denied ? " denied" : "", principal->epoch);
+                             principal->denied ? " denied" : "", principal->epoch,
+                             principal->old_key, principal->old_until_unix_ms);
         for (uint32_t j = 0; ok && j < principal->n_rules; j++) {
             ok = ps_buffer_print(text, "  %s of \"%s\" \"%s\"\n",
                                  ps_role_word(principal->rules[j].role), principal->rules[j].tables,

@@ -213,16 +213,35 @@ static inline psd_status_t walk_mark(walk_t *self, const ps_registry_t *registry
     return ps_registry_plan_ack(registry, name, self->unix_ms, command, err);
 }
 
+/* A key of its own, at times beside the one that it has. */
+static inline void walk_keys(walk_t *self, const ps_registry_t *registry, uint32_t name,
+                             ps_principal_t *principal)
+{
+    const ps_principal_t *known = ps_registry_principal(registry, principal->name);
+
+    if (ps_rng_below(&self->rng, 2) == 0) {
+        return;
+    }
+    memset(principal->key, 'a' + (int)name, PS_PUBLIC_KEY_SIZE);
+    principal->key[0] = (char)('0' + (int)ps_rng_below(&self->rng, 3));
+    if (!principal->denied && known != NULL && known->key[0] != '\0' &&
+        strcmp(known->key, principal->key) != 0) {
+        memcpy(principal->old_key, known->key, sizeof principal->old_key);
+        principal->old_until_unix_ms = self->unix_ms + 1 + ps_rng_below(&self->rng, 5);
+    }
+}
+
 static inline psd_status_t walk_principal(walk_t *self, const ps_registry_t *registry,
                                           ps_command_t *command, psd_error_t *err)
 {
     uint32_t of = (uint32_t)ps_rng_below(&self->rng, 4);
+    uint32_t name = (uint32_t)ps_rng_below(&self->rng, WALK_NAMES);
     ps_principal_t principal = {.uid = of,
                                 .denied = ps_rng_below(&self->rng, 3) == 0,
                                 .n_rules = (uint32_t)ps_rng_below(&self->rng, 4)};
 
-    (void)snprintf(principal.name, sizeof principal.name, "p%u",
-                   (unsigned)ps_rng_below(&self->rng, WALK_NAMES));
+    (void)snprintf(principal.name, sizeof principal.name, "p%u", (unsigned)name);
+    walk_keys(self, registry, name, &principal);
     for (uint32_t i = 0; i < principal.n_rules; i++) {
         principal.rules[i] =
             (ps_rule_t){(ps_role_t)(1 + ps_rng_below(&self->rng, PS_ROLE_END - 1)), "*", "*"};

@@ -9,8 +9,9 @@
 #define OLD_VERSION 2              /* of kinds before SETTING */
 #define SETTING_VERSION 3          /* of those that came with settings of the cluster */
 #define COMBINE_VERSION 4          /* of a table that has `combine`, and of what sets it */
-#define PRINCIPAL_VERSION 5        /* of those that came with principals */
+#define PRINCIPAL_VERSION 5        /* of a principal with one key */
 #define HOLD_VERSION 7             /* of wishes about members of the registry */
+#define OLD_KEY_VERSION 8          /* of a principal with two keys */
 #define MAGIC UINT32_C(0x6d437370) /* "psCm" in memory order */
 
 static const ps_field_t shard_fields[] = {PS_SHARD_FIELDS(PS_FIELD_ROW, ps_route_t, )};
@@ -69,6 +70,15 @@ static const ps_field_t old_table_fields[] = {
             ps_command_t, copies, copies, table.copies, table.spec.n_partitions, UINT32_MAX)};
 PS_FIELD_SHAPE(old_table, ps_command_t)
 
+/* A principal with one key: without the second one. */
+static const ps_field_t one_key_fields[] = {
+    PS_PRINCIPAL_FIRST_FIELDS(PS_FIELD_ROW, ps_principal_t, )
+        PS_ARRAY_ROW(ps_principal_t, rule, rules, rules, n_rules, PS_RULES_MAX)};
+PS_FIELD_SHAPE(one_key, ps_principal_t)
+static const ps_field_t old_principal_fields[] = {
+    PS_LIST_ROW(ps_command_t, one_key, principals, principals, n_principals, 1)};
+PS_FIELD_SHAPE(old_principal, ps_command_t)
+
 #define COMMAND_ROW(NAME, number, word, event)                          \
     [number] = {#word,                                                  \
                 #event,                                                 \
@@ -108,8 +118,8 @@ static uint16_t version_of(ps_command_kind_t kind)
     case PS_COMMAND_SETTING:
     case PS_COMMAND_MACHINE:
         return SETTING_VERSION;
-    case PS_COMMAND_PRINCIPAL:
-        return PRINCIPAL_VERSION;
+    case PS_COMMAND_PRINCIPAL: /* it has `old_key` */
+        return OLD_KEY_VERSION;
     case PS_COMMAND_HOLD:
         return HOLD_VERSION;
     default:
@@ -122,16 +132,39 @@ static bool is_old_table(ps_command_kind_t kind, uint16_t version)
     return kind == PS_COMMAND_TABLE && version == OLD_VERSION;
 }
 
-/* A table that combines each needs no member that knows `combine`. */
+static bool is_old_principal(ps_command_kind_t kind, uint16_t version)
+{
+    return kind == PS_COMMAND_PRINCIPAL && version == PRINCIPAL_VERSION;
+}
+
+static bool has_old_key(const ps_command_t *self)
+{
+    for (size_t i = 0; i < self->n_principals; i++) {
+        if (self->principals[i].old_key[0] != '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A table that combines each needs no member that knows `combine`, nor a principal with one key
+ * one that knows of two. */
 static uint16_t version_for(const ps_command_t *self)
 {
-    return self->kind == PS_COMMAND_TABLE && self->table.spec.combine == PS_COMBINE_EACH
-               ? OLD_VERSION
-               : version_of(self->kind);
+    if (self->kind == PS_COMMAND_TABLE && self->table.spec.combine == PS_COMBINE_EACH) {
+        return OLD_VERSION;
+    }
+    if (self->kind == PS_COMMAND_PRINCIPAL && !has_old_key(self)) {
+        return PRINCIPAL_VERSION;
+    }
+    return version_of(self->kind);
 }
 
 static const ps_field_shape_t *shape_of(ps_command_kind_t kind, uint16_t version)
 {
+    if (is_old_principal(kind, version)) {
+        return &old_principal_shape;
+    }
     return is_old_table(kind, version) ? &old_table_shape : &commands[row_of(kind)].shape;
 }
 
@@ -147,7 +180,8 @@ bool ps_command_encode(const ps_command_t *self, ps_buffer_t *buffer)
 
 static psd_status_t check_version(ps_command_kind_t kind, uint16_t version, psd_error_t *err)
 {
-    return version == version_of(kind) || is_old_table(kind, version)
+    return version == version_of(kind) || is_old_table(kind, version) ||
+                   is_old_principal(kind, version)
                ? PSD_OK
                : psd_error_set(err, PSD_VERSION, "%s has version %u; this psd knows %u",
                                ps_command_name(kind), version, version_of(kind));

@@ -14,8 +14,9 @@
 #include "protocol/registry/registry.h"
 
 /* The newest; a kind keeps the version with which it came, so that a psd that knows no newer
- * kinds reads the others. A table without `combine`, or that combines each, is of version 2. */
-#define PS_COMMAND_VERSION 7
+ * kinds reads the others. A table without `combine`, or that combines each, is of version 2, and
+ * a principal with one key of version 5. */
+#define PS_COMMAND_VERSION 8
 
 /* "node", … in the history; "?" when it is not a kind. */
 const char *ps_command_name(ps_command_kind_t kind);

@@ -43,7 +43,7 @@
 #define PS_NODE_SHARDS_MAX 1024
 #define PS_JOBS_ENDED_MAX 256 /* ended jobs that are kept */
 #define PS_OUTCOMES_KEPT 4096 /* of requests, for their repetitions */
-#define PS_SM_VERSION 5       /* what this psd applies; the state has what the cluster agreed on */
+#define PS_SM_VERSION 6       /* what this psd applies; the state has what the cluster agreed on */
 #define PS_SETTINGS_MAX 32
 #define PS_PRINCIPALS_MAX 1024 /* none is ever forgotten: a denied one is known as such */
 
@@ -364,8 +364,9 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_hold(const ps_registry_t *self, con
                                                   ps_command_t *ret_command, psd_error_t *err);
 /* A principal is as given from now on, by its name a new one or one that is known; its id and
  * epoch are the registry's to give. Kind 0 when it is so. Errors: PSD_UNSUPPORTED a member of the
- * registry is of a psd that does not know such commands; PSD_INVALID it cannot be stored, or its
- * key or uid is another one's; PSD_DENIED nobody would be left who may change principals. */
+ * registry is of a psd that does not know such commands, or no second key; PSD_INVALID it cannot be
+ * stored, or its key or uid is another one's; PSD_DENIED nobody would be left who may change
+ * principals. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_principal(const ps_registry_t *self,
                                                        const ps_principal_t *principal,
                                                        uint64_t unix_ms, ps_command_t *ret_command,
@@ -499,10 +500,12 @@ uint64_t ps_registry_auth_epoch(const ps_registry_t *self);
 size_t ps_registry_n_principals(const ps_registry_t *self);
 const ps_principal_t *ps_registry_principal_at(const ps_registry_t *self, size_t i);
 const ps_principal_t *ps_registry_principal(const ps_registry_t *self, const char *name);
-/* Also one that is denied. key "": none. */
+/* By its key, or the one before that still counts. Also one that is denied. key "": none. */
 const ps_principal_t *ps_registry_principal_by_key(const ps_registry_t *self, const char *key);
 /* uid PS_NO_UID: none. */
 const ps_principal_t *ps_registry_principal_by_uid(const ps_registry_t *self, uint32_t uid);
+/* The first one whose key before is to end at that time; NULL: none. */
+const ps_principal_t *ps_registry_principal_overdue(const ps_registry_t *self, uint64_t unix_ms);
 const char *ps_registry_cluster(const ps_registry_t *self, ps_id_t *ret_uuid);
 uint64_t ps_registry_epoch(const ps_registry_t *self);
 /* All zeroes while there is no cluster. */

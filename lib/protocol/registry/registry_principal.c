@@ -7,7 +7,8 @@
 #include "base/alloc.h"
 #include "protocol/registry/registry_journal.h"
 
-#define PRINCIPALS_SINCE 3 /* the machine version that has them */
+#define PRINCIPALS_SINCE 3 /* the machine version that has them … */
+#define TWO_KEYS_SINCE 6   /* … and a second key of one */
 
 uint64_t ps_registry_auth_epoch(const ps_registry_t *self)
 {
@@ -41,8 +42,8 @@ const ps_principal_t *ps_registry_principal(const ps_registry_t *self, const cha
 
 const ps_principal_t *ps_registry_principal_by_key(const ps_registry_t *self, const char *key)
 {
-    for (size_t i = 0; key[0] != '\0' && i < self->n_principals; i++) {
-        if (strcmp(self->principals[i].key, key) == 0) {
+    for (size_t i = 0; i < self->n_principals; i++) {
+        if (ps_principal_has_key(&self->principals[i], key)) {
             return &self->principals[i];
         }
     }
@@ -53,6 +54,17 @@ const ps_principal_t *ps_registry_principal_by_uid(const ps_registry_t *self, ui
 {
     for (size_t i = 0; uid != PS_NO_UID && i < self->n_principals; i++) {
         if (self->principals[i].uid == uid) {
+            return &self->principals[i];
+        }
+    }
+    return NULL;
+}
+
+const ps_principal_t *ps_registry_principal_overdue(const ps_registry_t *self, uint64_t unix_ms)
+{
+    for (size_t i = 0; i < self->n_principals; i++) {
+        if (self->principals[i].old_key[0] != '\0' &&
+            self->principals[i].old_until_unix_ms <= unix_ms) {
             return &self->principals[i];
         }
     }
@@ -93,6 +105,9 @@ static psd_status_t check_alone(const ps_registry_t *self, const ps_principal_t 
                              next->name, same->id);
     }
     same = ps_registry_principal_by_key(self, next->key);
+    if (same == NULL || same->id == next->id) {
+        same = ps_registry_principal_by_key(self, next->old_key);
+    }
     if (same != NULL && same->id != next->id) {
         return psd_error_set(err, PSD_INVALID, "the key of %s is that of %s already", next->name,
                              same->name);
@@ -123,11 +138,31 @@ static psd_status_t check_fits(const ps_registry_t *self, const ps_principal_t *
 
 /* ---- planned ---- */
 
-/* For the history: "principal alice is allowed: job of tables "a.*", jobs "a-*"". */
-static void say(const ps_principal_t *next, char *text, size_t size)
+/* Its keys alone are others than before. */
+static bool is_other_in_keys(const ps_principal_t *known, const ps_principal_t *next)
+{
+    ps_principal_t same = *next;
+
+    memcpy(same.key, known->key, sizeof same.key);
+    memcpy(same.old_key, known->old_key, sizeof same.old_key);
+    same.old_until_unix_ms = known->old_until_unix_ms;
+    return ps_principal_equal(known, &same);
+}
+
+/* For the history: "principal alice is allowed: job of tables "a.*", jobs "a-*"". known: NULL: it
+ * is new. */
+static void say(const ps_principal_t *known, const ps_principal_t *next, char *text, size_t size)
 {
     const ps_rule_t *rule = &next->rules[0];
 
+    if (known != NULL && is_other_in_keys(known, next)) {
+        (void)snprintf(text, size, "principal %s has %s", next->name,
+                       next->old_key[0] != '\0' ? "a new key, and the one before for a while"
+                       : strcmp(known->key, next->key) != 0
+                           ? "another key"
+                           : "its new key alone: the one before does not count any more");
+        return;
+    }
     if (next->denied || next->n_rules == 0) {
         (void)snprintf(text, size, "principal %s is %s", next->name,
                        next->denied ? "denied" : "known, without a rule");
@@ -155,6 +190,13 @@ psd_status_t ps_registry_plan_principal(const ps_registry_t *self, const ps_prin
             "%" PRIu32 ", as a node that has a part of it runs an older psd",
             self->cluster.sm_version);
     }
+    if (principal->old_key[0] != '\0' && self->cluster.sm_version < TWO_KEYS_SINCE) {
+        return psd_error_set(
+            err, PSD_UNSUPPORTED,
+            "principals have one key each yet: the registry is of machine version %" PRIu32
+            ", as a node that has a part of it runs an older psd",
+            self->cluster.sm_version);
+    }
     if (known != NULL && ps_principal_equal(known, principal)) {
         *ret_command = (ps_command_t){0};
         return PSD_OK;
@@ -177,7 +219,7 @@ psd_status_t ps_registry_plan_principal(const ps_registry_t *self, const ps_prin
     if (rc != PSD_OK) {
         return rc;
     }
-    say(next, command.text, sizeof command.text);
+    say(known, next, command.text, sizeof command.text);
     *ret_command = command; /* ownership moves to the caller */
     command = (ps_command_t){0};
     return PSD_OK;
@@ -205,6 +247,12 @@ psd_status_t ps_command_check_principal(const ps_registry_t *self, const ps_comm
     if (self->cluster.sm_version < PRINCIPALS_SINCE || command->n_principals != 1) {
         return psd_error_set(err, PSD_DAMAGED, "%zu principals, and machine version %" PRIu32,
                              command->n_principals, self->cluster.sm_version);
+    }
+    if (next->old_key[0] != '\0' && self->cluster.sm_version < TWO_KEYS_SINCE) {
+        return psd_error_set(err, PSD_DAMAGED,
+                             "a principal with two keys, and machine version "
+                             "%" PRIu32,
+                             self->cluster.sm_version);
     }
     if (next->id == 0 || next->id > self->n_principals + 1 || next->id > PS_PRINCIPALS_MAX) {
         return psd_error_set(err, PSD_DAMAGED, "principal %" PRIu32 " after %zu", next->id,

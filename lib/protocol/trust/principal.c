@@ -52,6 +52,46 @@ static psd_status_t check_rule(const ps_rule_t *rule, psd_error_t *err)
     return PSD_OK;
 }
 
+bool ps_principal_has_key(const ps_principal_t *self, const char *key)
+{
+    return key[0] != '\0' && (strcmp(self->key, key) == 0 || strcmp(self->old_key, key) == 0);
+}
+
+void ps_principal_end_old_key(ps_principal_t *self)
+{
+    memset(self->old_key, 0, sizeof self->old_key);
+    self->old_until_unix_ms = 0;
+}
+
+void ps_principal_deny(ps_principal_t *self)
+{
+    self->denied = true;
+    ps_principal_end_old_key(self);
+}
+
+/* The key before is there with its end or not at all, beside another key, of one that is not
+ * denied. */
+static psd_status_t check_old_key(const ps_principal_t *self, psd_error_t *err)
+{
+    bool has_old = self->old_key[0] != '\0';
+
+    if (has_old && !is_key(self->old_key)) {
+        return psd_error_set(err, PSD_INVALID, "the key before of %s is no key", self->name);
+    }
+    if (has_old != (self->old_until_unix_ms != 0) || self->old_until_unix_ms > INT64_MAX) {
+        return psd_error_set(err, PSD_INVALID, "the key before of %s ends at %" PRIu64, self->name,
+                             self->old_until_unix_ms);
+    }
+    if (has_old &&
+        (self->denied || self->key[0] == '\0' || strcmp(self->key, self->old_key) == 0)) {
+        return psd_error_set(err, PSD_INVALID, "%s has a key before, and %s", self->name,
+                             self->denied           ? "is denied"
+                             : self->key[0] == '\0' ? "no key"
+                                                    : "it is the same as its key");
+    }
+    return PSD_OK;
+}
+
 psd_status_t ps_principal_check(const ps_principal_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
@@ -76,6 +116,7 @@ psd_status_t ps_principal_check(const ps_principal_t *self, psd_error_t *err)
         return psd_error_set(err, PSD_INVALID, "%" PRIu32 " rules; at most %d", self->n_rules,
                              PS_RULES_MAX);
     }
+    rc = check_old_key(self, err);
     for (uint32_t i = 0; i < self->n_rules && rc == PSD_OK; i++) {
         rc = check_rule(&self->rules[i], err);
     }
@@ -91,8 +132,9 @@ static bool rules_equal(const ps_rule_t *self, const ps_rule_t *other)
 bool ps_principal_equal(const ps_principal_t *self, const ps_principal_t *other)
 {
     if (strcmp(self->name, other->name) != 0 || strcmp(self->key, other->key) != 0 ||
-        self->uid != other->uid || self->denied != other->denied ||
-        self->n_rules != other->n_rules) {
+        strcmp(self->old_key, other->old_key) != 0 ||
+        self->old_until_unix_ms != other->old_until_unix_ms || self->uid != other->uid ||
+        self->denied != other->denied || self->n_rules != other->n_rules) {
         return false;
     }
     for (uint32_t i = 0; i < self->n_rules; i++) {

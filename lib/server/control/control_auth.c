@@ -17,7 +17,17 @@ static bool add_rule(ps_doc_t *array, const ps_rule_t *rule)
            ps_doc_set_text(doc, "tables", rule->tables) && ps_doc_set_text(doc, "jobs", rule->jobs);
 }
 
-/* {"name":…,"state":"allowed" or "denied","key":… or null,"uid":… or null,"roles":"job,reader",
+static bool add_old_key(const ps_principal_t *principal, ps_doc_t *doc)
+{
+    if (principal->old_key[0] == '\0') {
+        return ps_doc_set_null(doc, "old_key") && ps_doc_set_null(doc, "old_until_unix_ms");
+    }
+    return ps_doc_set_text(doc, "old_key", principal->old_key) &&
+           ps_doc_set_u64(doc, "old_until_unix_ms", principal->old_until_unix_ms);
+}
+
+/* {"name":…,"state":"allowed" or "denied","key":… or null,"old_key":… or null,
+ * "old_until_unix_ms":… or null,"uid":… or null,"roles":"job,reader",
  * "rules":[{"role":…,"tables":…,"jobs":…},…],"epoch":…} */
 bool ps_control_fill_principal(const ps_principal_t *principal, ps_doc_t *doc)
 {
@@ -27,6 +37,7 @@ bool ps_control_fill_principal(const ps_principal_t *principal, ps_doc_t *doc)
               ps_doc_set_text(doc, "state", principal->denied ? "denied" : "allowed") &&
               (principal->key[0] == '\0' ? ps_doc_set_null(doc, "key")
                                          : ps_doc_set_text(doc, "key", principal->key)) &&
+              add_old_key(principal, doc) &&
               (principal->uid == PS_NO_UID ? ps_doc_set_null(doc, "uid")
                                            : ps_doc_set_u64(doc, "uid", principal->uid));
 
@@ -64,8 +75,9 @@ psd_status_t ps_control_auth_list(ps_control_t *self, ps_control_request_t *requ
 
 /* ---- changed ---- */
 
-static psd_status_t find(const ps_control_t *self, const ps_doc_t *doc, const char *key,
-                         const ps_principal_t **ret_principal, psd_error_t *err)
+psd_status_t ps_control_find_principal(const ps_control_t *self, const ps_doc_t *doc,
+                                       const char *key, const ps_principal_t **ret_principal,
+                                       psd_error_t *err)
 {
     const char *name = NULL;
     psd_status_t rc = ps_doc_get_text(doc, key, PS_NAME_MAX, &name, err);
@@ -86,8 +98,8 @@ static psd_status_t find(const ps_control_t *self, const ps_doc_t *doc, const ch
     return PSD_OK;
 }
 
-static psd_status_t commit(ps_control_t *self, const ps_control_request_t *request,
-                           const ps_principal_t *next, psd_error_t *err)
+psd_status_t ps_control_put_principal(ps_control_t *self, const ps_control_request_t *request,
+                                      const ps_principal_t *next, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     psd_status_t rc =
@@ -99,8 +111,8 @@ static psd_status_t commit(ps_control_t *self, const ps_control_request_t *reque
 }
 
 /* As it is now: also for a repetition, whose change was made before. */
-static psd_status_t answer(const ps_control_t *self, ps_control_request_t *request,
-                           const char *name, psd_error_t *err)
+psd_status_t ps_control_answer_principal(const ps_control_t *self, ps_control_request_t *request,
+                                         const char *name, psd_error_t *err)
 {
     const ps_principal_t *principal = ps_registry_principal(self->is.registry, name);
 
@@ -190,6 +202,9 @@ static psd_status_t read_principal(const ps_control_t *self, const ps_doc_t *doc
                              "key is \"\"; allowed: the 40 characters of a public key");
     }
     next->uid = (uint32_t)uid;
+    if (ps_doc_has(doc, "key")) { /* it is the only one that counts */
+        ps_principal_end_old_key(next);
+    }
     next->n_rules = adds && !next->denied ? next->n_rules : 0;
     next->denied = false;
     if (next->n_rules >= PS_RULES_MAX) {
@@ -210,9 +225,9 @@ psd_status_t ps_control_auth_allow(ps_control_t *self, ps_control_request_t *req
         rc = ps_control_check_no_member(self, next.name, err);
     }
     if (rc == PSD_OK && request->outcome.kind != PS_COMMAND_PRINCIPAL) {
-        rc = commit(self, request, &next, err);
+        rc = ps_control_put_principal(self, request, &next, err);
     }
-    return rc == PSD_OK ? answer(self, request, next.name, err) : rc;
+    return rc == PSD_OK ? ps_control_answer_principal(self, request, next.name, err) : rc;
 }
 
 psd_status_t ps_control_auth_deny(ps_control_t *self, ps_control_request_t *request,
@@ -220,20 +235,20 @@ psd_status_t ps_control_auth_deny(ps_control_t *self, ps_control_request_t *requ
 {
     const ps_principal_t *principal = NULL;
     ps_principal_t next = {.uid = PS_NO_UID};
-    psd_status_t rc = find(self, request->doc, "name", &principal, err);
+    psd_status_t rc = ps_control_find_principal(self, request->doc, "name", &principal, err);
 
     if (rc != PSD_OK) {
         return rc;
     }
     next = *principal;
-    next.denied = true;
+    ps_principal_deny(&next);
     if (request->outcome.kind != PS_COMMAND_PRINCIPAL) {
         rc = ps_control_check_no_member(self, next.name, err);
         if (rc == PSD_OK) {
-            rc = commit(self, request, &next, err);
+            rc = ps_control_put_principal(self, request, &next, err);
         }
     }
-    return rc == PSD_OK ? answer(self, request, next.name, err) : rc;
+    return rc == PSD_OK ? ps_control_answer_principal(self, request, next.name, err) : rc;
 }
 
 /* ---- asked ---- */
@@ -267,7 +282,7 @@ psd_status_t ps_control_auth_can(ps_control_t *self, ps_control_request_t *reque
     ps_object_t object = PS_OBJECT_END;
     const char *name = NULL;
     bool may = false;
-    psd_status_t rc = find(self, request->doc, "as", &principal, err);
+    psd_status_t rc = ps_control_find_principal(self, request->doc, "as", &principal, err);
 
     if (rc == PSD_OK) {
         rc = read_need(request->doc, &verb, &object, err);

@@ -100,6 +100,11 @@ static psd_status_t read_principal(const ps_doc_t *doc, ps_principal_t *ret, psd
     if (ps_doc_get_text(doc, "key", PS_PUBLIC_KEY_SIZE, &text, NULL) == PSD_OK) {
         (void)snprintf(ret->key, sizeof ret->key, "%s", text);
     }
+    if (ps_doc_get_text(doc, "old_key", PS_PUBLIC_KEY_SIZE, &text, NULL) == PSD_OK &&
+        ps_doc_get_u64(doc, "old_until_unix_ms", 1, INT64_MAX, &ret->old_until_unix_ms, NULL) ==
+            PSD_OK) {
+        (void)snprintf(ret->old_key, sizeof ret->old_key, "%s", text);
+    }
     if (ps_doc_get_u64(doc, "uid", 0, PS_NO_UID, &uid, NULL) != PSD_OK) {
         uid = PS_NO_UID;
     }

@@ -74,7 +74,7 @@ uint64_t ps_rights_generation(const ps_rights_t *self)
 static bool is_one(const ps_principal_t *principal, const ps_asker_t *asker)
 {
     return asker->key[0] != '\0'
-               ? strcmp(principal->key, asker->key) == 0
+               ? ps_principal_has_key(principal, asker->key)
                : asker->has_uid && asker->uid != PS_NO_UID && principal->uid == asker->uid;
 }
 

@@ -109,6 +109,7 @@ struct ps_control {
     ps_control_counts_t own_counts; /* counted there, when it was made with no other place */
     ps_control_counts_t *counts;    /* borrowed */
     uint64_t look_ms;               /* when the next look for /metrics is due; 0: now */
+    uint64_t old_keys_ms; /* when to look which keys before are to end; UINT64_MAX: none */
     ps_replies_t replies;
     ps_watches_t watches;
     ps_owners_t *owners;      /* owned; whose each session is; with rights */
@@ -252,6 +253,7 @@ void ps_control_tell_overridden(const ps_control_t *self, uint32_t only);
 ps_control_op_t ps_control_auth_list;
 ps_control_op_t ps_control_auth_allow;
 ps_control_op_t ps_control_auth_deny;
+ps_control_op_t ps_control_auth_rotate;
 ps_control_op_t ps_control_auth_can;
 ps_control_op_t ps_control_auth_whoami;
 /* control_audit.c of control */
@@ -546,6 +548,22 @@ PSD_MUST_CHECK psd_status_t ps_control_check_token(const ps_control_t *self,
                                                    const char *key, psd_error_t *err);
 /* control_auth.c: a principal as "auth_list" shows it. false: no memory. */
 PSD_MUST_CHECK bool ps_control_fill_principal(const ps_principal_t *principal, ps_doc_t *doc);
+/* The principal that the document names. Errors: PSD_INVALID there is none. */
+PSD_MUST_CHECK psd_status_t ps_control_find_principal(const ps_control_t *self, const ps_doc_t *doc,
+                                                      const char *key,
+                                                      const ps_principal_t **ret_principal,
+                                                      psd_error_t *err);
+/* It is as given from now on, for that request. Errors: those of ps_registry_plan_principal and
+ * ps_control_commit_for. */
+PSD_MUST_CHECK psd_status_t ps_control_put_principal(ps_control_t *self,
+                                                     const ps_control_request_t *request,
+                                                     const ps_principal_t *next, psd_error_t *err);
+/* The answer: the principal of that name as it is now. */
+PSD_MUST_CHECK psd_status_t ps_control_answer_principal(const ps_control_t *self,
+                                                        ps_control_request_t *request,
+                                                        const char *name, psd_error_t *err);
+/* control_rotate.c: ends the keys before whose time is over. */
+void ps_control_end_old_keys(ps_control_t *self);
 /* The shards get the principals, if they have changed. */
 void ps_control_tell_rights(ps_control_t *self);
 #define PS_CONTROL_WHO_SIZE 192

@@ -107,7 +107,7 @@ psd_status_t ps_control_deny_node(ps_control_t *self, const ps_control_request_t
         return PSD_OK;
     }
     next = *known;
-    next.denied = true;
+    ps_principal_deny(&next);
     rc = commit(self, request, &next, err);
     return rc == PSD_OK ? PSD_OK : psd_error_wrap(err, rc, "principal %s", name);
 }

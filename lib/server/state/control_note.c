@@ -29,6 +29,7 @@ static const struct {
     const char *keys[PS_AUDIT_PAIRS_MAX];
 } DETAILS[] = {
     {PS_TRUST_OP_auth_allow, {"role", "tables", "jobs", "key", "uid", "add"}},
+    {PS_TRUST_OP_auth_rotate, {"key", "grace_ms"}},
     {PS_TRUST_OP_setting_set, {"key", "value"}},
     {PS_TRUST_OP_table_create, {"job"}},
     {PS_TRUST_OP_table_open, {"job"}},

@@ -241,6 +241,9 @@ static const char *const migrations[] = {
     "PRAGMA user_version = 15",
     "ALTER TABLE nodes ADD COLUMN held INTEGER NOT NULL DEFAULT 0;"
     "PRAGMA user_version = 16",
+    "ALTER TABLE principals ADD COLUMN old_key TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE principals ADD COLUMN old_until_unix_ms INTEGER NOT NULL DEFAULT 0;"
+    "PRAGMA user_version = 17",
 };
 #define SCHEMA_VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
 

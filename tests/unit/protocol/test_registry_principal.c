@@ -311,6 +311,115 @@ Test(registry_principal, what_does_not_fit_is_refused_before_it_is_used)
     assert_damaged(&bad, 1);
 }
 
+/* ---- two keys ---- */
+
+#define KEY_C "1ne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID"
+
+/* `principal` gets another key, and the one that it has counts until 600. */
+static ps_principal_t rotated(ps_principal_t principal, const char *key)
+{
+    (void)snprintf(principal.old_key, sizeof principal.old_key, "%s", principal.key);
+    (void)snprintf(principal.key, sizeof principal.key, "%s", key);
+    principal.old_until_unix_ms = 600;
+    return principal;
+}
+
+Test(registry_principal, one_is_found_by_both_of_its_keys)
+{
+    ps_principal_t alice = principal_of("alice", KEY_A, PS_NO_UID, PS_ROLE_JOB, "alice.*");
+    ps_principal_t next = rotated(alice, KEY_B);
+
+    make_cluster();
+    put(&alice);
+    cr_assert_null(ps_registry_principal_overdue(registry, UINT64_MAX));
+    cr_assert_eq(plan(&next), PSD_OK);
+    cr_assert_str_eq(command.text, "principal alice has a new key, and the one before for a while");
+    put(&next);
+    cr_assert_eq(ps_registry_principal_by_key(registry, KEY_A),
+                 ps_registry_principal(registry, "alice"));
+    cr_assert_eq(ps_registry_principal_by_key(registry, KEY_B),
+                 ps_registry_principal(registry, "alice"));
+    assert_nothing_to_do(plan(&next));
+    cr_assert_null(ps_registry_principal_overdue(registry, 599));
+    cr_assert_eq(ps_registry_principal_overdue(registry, 600),
+                 ps_registry_principal(registry, "alice"));
+    ps_principal_end_old_key(&next);
+    cr_assert_eq(plan(&next), PSD_OK);
+    cr_assert_str_eq(
+        command.text,
+        "principal alice has its new key alone: the one before does not count any more");
+    put(&next);
+    cr_assert_null(ps_registry_principal_by_key(registry, KEY_A));
+    cr_assert_not_null(ps_registry_principal_by_key(registry, KEY_B));
+    cr_assert_null(ps_registry_principal_overdue(registry, UINT64_MAX));
+    cr_assert_eq(ps_registry_auth_epoch(registry), 3);
+}
+
+Test(registry_principal, one_that_is_denied_has_no_key_before)
+{
+    ps_principal_t alice = principal_of("alice", KEY_A, PS_NO_UID, PS_ROLE_JOB, "alice.*");
+    ps_principal_t next = rotated(alice, KEY_B);
+
+    make_cluster();
+    put(&alice);
+    put(&next);
+    next.denied = true;
+    assert_refused(plan(&next), PSD_INVALID, "alice has a key before, and is denied");
+    ps_principal_deny(&next);
+    put(&next);
+    cr_assert_null(ps_registry_principal_by_key(registry, KEY_A));
+    cr_assert(ps_registry_principal_by_key(registry, KEY_B)->denied);
+}
+
+Test(registry_principal, a_key_before_is_of_one_only_and_another_than_the_key)
+{
+    ps_principal_t alice = principal_of("alice", KEY_A, PS_NO_UID, PS_ROLE_JOB, "alice.*");
+    ps_principal_t bob = principal_of("bob", KEY_A, PS_NO_UID, PS_ROLE_READER, "*");
+    ps_principal_t bad;
+
+    make_cluster();
+    put(&alice);
+    alice = rotated(alice, KEY_B);
+    put(&alice);
+    assert_refused(plan(&bob), PSD_INVALID, "the key of bob is that of alice already");
+    bob = rotated(bob, KEY_C);
+    assert_refused(plan(&bob), PSD_INVALID, "the key of bob is that of alice already");
+    bad = rotated(alice, KEY_B);
+    assert_refused(plan(&bad), PSD_INVALID,
+                   "alice has a key before, and it is the same as its key");
+    bad = rotated(alice, KEY_C);
+    bad.old_until_unix_ms = 0;
+    assert_refused(plan(&bad), PSD_INVALID, "the key before of alice ends at 0");
+    bad.old_key[0] = ' ';
+    bad.old_until_unix_ms = 1;
+    assert_refused(plan(&bad), PSD_INVALID, "the key before of alice is no key");
+    bad = alice;
+    bad.old_key[0] = '\0';
+    assert_refused(plan(&bad), PSD_INVALID, "the key before of alice ends at 600");
+    bad = alice;
+    bad.key[0] = '\0';
+    bad.uid = 7;
+    assert_refused(plan(&bad), PSD_INVALID, "alice has a key before, and no key");
+}
+
+Test(registry_principal, there_is_one_key_each_before_all_members_know_of_two)
+{
+    ps_principal_t alice = principal_of("alice", KEY_A, 5, PS_ROLE_ADMIN, "*");
+    ps_principal_t next = rotated(alice, KEY_B);
+
+    make_cluster();
+    registry->cluster.sm_version = 5;
+    put(&alice);
+    assert_refused(plan(&next), PSD_UNSUPPORTED,
+                   "principals have one key each yet: the registry is of machine version 5, as a "
+                   "node that has a part of it runs an older psd");
+    next.id = 1;
+    next.epoch = 2;
+    assert_damaged(&next, 1);
+    do_planned(ps_registry_plan_machine(registry, 6, 1, &command, err));
+    put(&next);
+}
+
 /* Older members could not read the command. */
 Test(registry_principal, there_are_none_before_all_members_know_them)
 {

@@ -125,7 +125,7 @@ Test(registry_setting, a_cluster_of_an_older_machine_has_none_until_it_is_raised
     assert_nothing_to_do(ps_registry_plan_machine(registry, 0, 1, &command, err));
     assert_nothing_to_do(ps_registry_plan_machine(registry, 1, 1, &command, err));
     assert_refused(ps_registry_plan_machine(registry, PS_SM_VERSION + 1, 1, &command, err),
-                   PSD_INVALID, "machine version 6; this psd knows 1..5");
+                   PSD_INVALID, "machine version 7; this psd knows 1..6");
     do_planned(ps_registry_plan_machine(registry, 2, 1, &command, err));
     cr_assert_eq(ps_registry_machine(registry), 2);
     set(PS_SETTING_REPAIR_AFTER, value);

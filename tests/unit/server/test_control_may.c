@@ -90,6 +90,7 @@ static const struct {
     {"auth_list", "A"},
     {"auth_allow", "A"},
     {"auth_deny", "A"},
+    {"auth_rotate", "rRxjomA"},
     {"auth_can", "A"},
     {"auth_whoami", "rRxjomA"},
     {"auth_audit", "A"},

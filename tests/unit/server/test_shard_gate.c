@@ -387,6 +387,37 @@ Test(shard_gate, a_key_is_known)
     cr_assert_eq(ask(PS_KIND_PUSH, TABLE), PSD_DENIED, "nobody is known");
 }
 
+/* Both keys of a principal count, on connections that stand, until the one before ends. */
+Test(shard_gate, two_keys_are_known_for_a_while)
+{
+    ps_asker_t asker = {.address = "192.0.2.1"};
+    caller_t caller = {'j', PS_ROLE_JOB, "w*", false};
+    ps_principal_t who = principal_of(&caller);
+
+    memset(who.key, 'k', PS_PUBLIC_KEY_SIZE);
+    memset(asker.key, 'k', PS_PUBLIC_KEY_SIZE);
+    tell(&who, 1);
+    ps_shard_gate_greet(&gate, CONN, &asker);
+    cr_assert_eq(ask(PS_KIND_PUSH, TABLE), PSD_OK);
+    memset(who.old_key, 'k', PS_PUBLIC_KEY_SIZE);
+    memset(who.key, 'n', PS_PUBLIC_KEY_SIZE);
+    tell(&who, 1);
+    cr_assert_eq(ask(PS_KIND_PUSH, TABLE), PSD_OK);
+    ps_principal_end_old_key(&who);
+    tell(&who, 1);
+    cr_assert_eq(ask(PS_KIND_PUSH, TABLE), PSD_DENIED);
+    memset(asker.key, 'n', PS_PUBLIC_KEY_SIZE);
+    ps_shard_gate_greet(&gate, CONN, &asker);
+    cr_assert_eq(ask(PS_KIND_PUSH, TABLE), PSD_OK);
+    memset(who.old_key, 'k', PS_PUBLIC_KEY_SIZE);
+    ps_principal_deny(&who);
+    tell(&who, 1);
+    cr_assert_eq(ask(PS_KIND_PUSH, TABLE), PSD_DENIED);
+    memset(asker.key, 'k', PS_PUBLIC_KEY_SIZE);
+    ps_shard_gate_greet(&gate, CONN, &asker);
+    cr_assert_eq(ask(PS_KIND_PUSH, TABLE), PSD_DENIED);
+}
+
 Test(shard_gate, connections_that_have_ended_take_no_room)
 {
     const ps_asker_t asker = {.has_uid = true, .uid = 'A'};

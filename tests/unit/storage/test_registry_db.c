@@ -73,7 +73,7 @@ Test(registry_db, has_the_settings_that_its_promises_need)
     static const struct {
         const char *pragma;
         int value;
-    } cases[] = {{"PRAGMA application_id", 0x70735247}, {"PRAGMA user_version", 16}};
+    } cases[] = {{"PRAGMA application_id", 0x70735247}, {"PRAGMA user_version", 17}};
     sqlite3 *db = NULL;
     sqlite3_stmt *stmt = NULL;
 

@@ -22,8 +22,8 @@ static void write_file(const char *text, size_t at)
 Test(registry_db_damage, a_newer_schema_is_refused_by_both_versions)
 {
     make_data();
-    run_sql("PRAGMA user_version = 17");
-    assert_open_fails(PSD_FOREIGN, "its schema is version 17; psd 0.1.0 knows up to 16");
+    run_sql("PRAGMA user_version = 18");
+    assert_open_fails(PSD_FOREIGN, "its schema is version 18; psd 0.1.0 knows up to 17");
 }
 
 Test(registry_db_damage, somebody_elses_database_is_refused_and_not_touched)

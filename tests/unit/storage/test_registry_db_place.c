@@ -240,7 +240,7 @@ Test(registry_db_place, outcomes_out_of_order_are_damage)
     assert_load_fails("INSERT INTO answers VALUES(1, 1, 1, 99, 0, 0)", "is out of order, or none");
     assert_load_fails("UPDATE answers SET kind = 12; INSERT INTO answers VALUES(3, 1, 1, 12, 0, 0)",
                       "outcome 3");
-    assert_load_fails("DELETE FROM answers; UPDATE cluster SET sm_version = 6", "sm_version 6");
+    assert_load_fails("DELETE FROM answers; UPDATE cluster SET sm_version = 7", "sm_version 7");
 }
 
 /* What an older psd has stored begins a history: its commits were the commands. */
