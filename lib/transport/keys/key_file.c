@@ -136,6 +136,20 @@ psd_status_t ps_key_file_write(const char *path, const ps_key_pair_t *pair, psd_
     return rc == PSD_OK ? PSD_OK : psd_error_wrap(err, rc, "cannot write %s", path);
 }
 
+psd_status_t ps_key_file_swap(const char *path, const char *next, const char *old, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (access(next, F_OK) != 0 || (unlink(old) != 0 && errno != ENOENT) || link(path, old) != 0 ||
+        rename(next, path) != 0) {
+        rc = psd_error_set(err, PSD_IO, "%s", strerror(errno));
+    }
+    if (rc == PSD_OK) {
+        rc = sync_folder(path, err);
+    }
+    return rc == PSD_OK ? PSD_OK : psd_error_wrap(err, rc, "cannot replace %s", path);
+}
+
 /* ---- reading ---- */
 
 static psd_status_t check_file(const char *path, int fd, psd_error_t *err)

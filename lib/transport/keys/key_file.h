@@ -48,4 +48,14 @@ PSD_MUST_CHECK psd_status_t ps_key_file_write(const char *path, const ps_key_pai
  * PSD_INVALID it is no regular file, too long, not of such lines, or its keys are no pair. */
 PSD_MUST_CHECK psd_status_t ps_key_file_read(const char *path, ps_key_pair_t *ret_pair,
                                              psd_error_t *err);
+/*
+ * Puts another key file in place of one, at once: whoever opens `path` finds one or the other.
+ *
+ * next  a whole key file in the same folder; the name is gone afterwards
+ * old   where the file before stays, in place of what has that name
+ *
+ * Errors: PSD_IO; path is as it was, or has the new file.
+ */
+PSD_MUST_CHECK psd_status_t ps_key_file_swap(const char *path, const char *next, const char *old,
+                                             psd_error_t *err);
 #endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looks at a file by its number and time. */
+#include "transport/keys/key_watch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LOOK_MS 500
+
+static bool is_same(const ps_key_watch_t *self, const struct stat *file)
+{
+    return self->device == file->st_dev && self->inode == file->st_ino &&
+           self->changed.tv_sec == file->st_mtim.tv_sec &&
+           self->changed.tv_nsec == file->st_mtim.tv_nsec;
+}
+
+/* Another file is there, and has been for a while. */
+static bool has_settled(ps_key_watch_t *self, const struct stat *file, uint64_t now_ms)
+{
+    if (is_same(self, file)) {
+        self->next_ms = 0;
+        return false;
+    }
+    if (self->next_ms == 0 || self->next != file->st_ino) {
+        self->next = file->st_ino;
+        self->next_ms = now_ms;
+    }
+    return now_ms - self->next_ms >= PS_KEY_SETTLE_MS;
+}
+
+static void note(ps_key_watch_t *self, const struct stat *file)
+{
+    self->device = file->st_dev;
+    self->inode = file->st_ino;
+    self->changed = file->st_mtim;
+}
+
+void ps_key_watch_begin(ps_key_watch_t *self, const char *path)
+{
+    struct stat file;
+
+    *self = (ps_key_watch_t){.look_ms = 0};
+    if (strlen(path) < sizeof self->path && stat(path, &file) == 0) {
+        (void)snprintf(self->path, sizeof self->path, "%s", path);
+        note(self, &file);
+    }
+}
+
+bool ps_key_watch_look(ps_key_watch_t *self, uint64_t now_ms, ps_key_pair_t *pair)
+{
+    PSD_AUTO(ps_key_pair_done) ps_key_pair_t next = {.name = ""};
+    struct stat file;
+
+    if (self->path[0] == '\0' || now_ms < self->look_ms) {
+        return false;
+    }
+    self->look_ms = now_ms + LOOK_MS;
+    if (stat(self->path, &file) != 0 || !has_settled(self, &file, now_ms) ||
+        ps_key_file_read(self->path, &next, NULL) != PSD_OK) {
+        return false; /* one that is being written is read next time */
+    }
+    note(self, &file);
+    self->next_ms = 0;
+    if (strcmp(next.public_key, pair->public_key) == 0) {
+        return false;
+    }
+    *pair = next;
+    return true;
+}
