@@ -158,7 +158,7 @@ static psd_status_t begin(const ps_cli_t *cli, const char *op, round_t *self, ps
     psd_status_t rc = ps_finder_init(&finder, cli->endpoint, err);
 
     if (rc == PSD_OK) {
-        rc = ps_curve_keys(&self->keys, &self->has_keys, err);
+        rc = ps_curve_keys(&self->keys, &self->has_keys, NULL, err);
     }
     if (rc == PSD_OK) {
         rc = ps_context_new(1, &self->context, err);

@@ -46,7 +46,7 @@ static psd_status_t make(const char *endpoint, const psd_options_t *options,
     }
     rc = ps_random(&self->id, sizeof self->id, err);
     if (rc == PSD_OK) {
-        rc = ps_curve_keys(&self->keys, &self->has_keys, err);
+        rc = ps_curve_keys(&self->keys, &self->has_keys, &self->key_watch, err);
     }
     if (rc == PSD_OK) {
         rc = ps_context_new(1, &self->context, err);

@@ -143,13 +143,14 @@ typedef struct ps_job_hooks {
 
 struct psd_client {
     psd_options_t options;
-    unsigned n_forks;      /* before it was made */
-    bool is_private;       /* it holds the server of this process (private_server.h) */
-    bool has_gathered;     /* the servers of its job were there when its process's node began */
-    char *endpoint;        /* owned; as given: of one control port, or several */
-    ps_context_t *context; /* owned */
-    ps_key_pair_t keys;    /* of PSD_KEY_FILE … */
-    bool has_keys;         /* … if that is set */
+    unsigned n_forks;         /* before it was made */
+    bool is_private;          /* it holds the server of this process (private_server.h) */
+    bool has_gathered;        /* the servers of its job were there when its process's node began */
+    char *endpoint;           /* owned; as given: of one control port, or several */
+    ps_context_t *context;    /* owned */
+    ps_key_pair_t keys;       /* of PSD_KEY_FILE … */
+    bool has_keys;            /* … if that is set */
+    ps_key_watch_t key_watch; /* of that file */
 
     /* control */
     ps_socket_t *control;          /* owned; to an address of the finder */
@@ -331,6 +332,9 @@ bool ps_registry_heard(psd_client_t *self, const ps_doc_t *reply);
 /* Once a turn: goes to another address when this one is silent or not the
  * registry, and repeats all open questions there. */
 void ps_registry_look(psd_client_t *self);
+/* Before a turn: if there is another key in the file of PSD_KEY_FILE, goes on with that one, over
+ * connections of its own. What was sent over the ones before is sent again. */
+void ps_registry_look_at_keys(psd_client_t *self);
 /* When the next look is due. */
 uint64_t ps_registry_due_ms(const psd_client_t *self);
 /* Before the WELCOME: looks for wait_ms at the addresses that are silent. true:
@@ -352,6 +356,8 @@ bool ps_links_receive(psd_client_t *self, uint64_t link);
 bool ps_links_are_welcome(const psd_client_t *self);
 /* Drops every connection with all that waits in it, and opens it again. */
 void ps_links_reset(psd_client_t *self);
+/* The same for those connections that this program's key is proved on. */
+void ps_links_rekey(psd_client_t *self);
 void ps_links_close(psd_client_t *self);
 
 /* ---- reroute.c ----------------------------------------------------------- */

@@ -26,12 +26,13 @@
 #define ROUND_MS 1500 /* to ask all nodes: a worker that is silent for longer may be lost */
 
 struct ps_beat {
-    unsigned n_forks;      /* before it was started */
-    ps_context_t *context; /* owned */
-    ps_socket_t *socket;   /* the thread's, which closes it */
-    ps_finder_t finder;    /* the thread's; of the registry */
-    ps_key_pair_t keys;    /* a copy … */
-    bool has_keys;         /* … if there are any */
+    unsigned n_forks;         /* before it was started */
+    ps_context_t *context;    /* owned */
+    ps_socket_t *socket;      /* the thread's, which closes it */
+    ps_finder_t finder;       /* the thread's; of the registry */
+    ps_key_pair_t keys;       /* a copy … */
+    bool has_keys;            /* … if there are any */
+    ps_key_watch_t key_watch; /* the thread's, of their file */
     pthread_t thread;
     atomic_uint n_holders;
     _Atomic uint64_t clocks[PS_MEMBERS_MAX]; /* NO_CLOCK: no such member */
@@ -303,6 +304,9 @@ static void *run(void *arg)
 
     ps_handover_take(self);
     do {
+        if (self->has_keys && ps_key_watch_look(&self->key_watch, ps_now_ms(), &self->keys)) {
+            go_there(self); /* the same address, by the new key */
+        }
         say(self, id++);
         ps_finder_asked(&self->finder, ps_now_ms());
     } while (listen_until(self, ps_now_ms() + self->heartbeat_ms));
@@ -366,6 +370,7 @@ psd_status_t ps_beat_start(const ps_beat_args_t *args, ps_beat_t **ret_beat, psd
     self->has_keys = args->keys != NULL;
     if (self->has_keys) {
         self->keys = *args->keys;
+        self->key_watch = *args->key_watch;
     }
     ps_finder_rest(&self->finder);
     self->finder.patience_max_ms = ROUND_MS / self->finder.n;

@@ -18,13 +18,14 @@
 #include "client/connection/desk.h"
 #include "protocol/facts/job.h"
 #include "protocol/session/finder.h"
-#include "transport/keys/key_file.h"
+#include "transport/keys/key_watch.h"
 
 typedef struct ps_beat ps_beat_t;
 
 typedef struct ps_beat_args {
-    const ps_finder_t *finder; /* of the registry; copied */
-    const ps_key_pair_t *keys; /* copied; NULL: none */
+    const ps_finder_t *finder;       /* of the registry; copied */
+    const ps_key_pair_t *keys;       /* copied; NULL: none */
+    const ps_key_watch_t *key_watch; /* of their file; copied */
     uint64_t session;
     const char *job;
     uint32_t job_id;

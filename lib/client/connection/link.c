@@ -312,6 +312,15 @@ void ps_links_reset(psd_client_t *self)
     }
 }
 
+void ps_links_rekey(psd_client_t *self)
+{
+    for (size_t i = 0; i < self->n_links && self->broken == PSD_OK; i++) {
+        if (strchr(self->links[i].endpoint, '#') != NULL) {
+            relink(self, i);
+        }
+    }
+}
+
 /* The sender was using ZeroMQ sockets when this child was forked. */
 static void keep_sockets(psd_client_t *self)
 {

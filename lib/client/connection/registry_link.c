@@ -111,6 +111,26 @@ static bool go_there(psd_client_t *self)
     return true;
 }
 
+void ps_registry_look_at_keys(psd_client_t *self)
+{
+    if (!self->has_keys || self->broken != PSD_OK ||
+        !ps_key_watch_look(&self->key_watch, ps_now_ms(), &self->keys)) {
+        return;
+    }
+    self->now_ms = ps_now_ms();
+    if (self->options.on_wait != NULL) {
+        char what[PATH_MAX + 80];
+
+        (void)snprintf(what, sizeof what, "goes on with the new key in %s", self->key_watch.path);
+        self->options.on_wait(self->options.on_wait_user, what);
+    }
+    if (go_there(self)) {
+        ps_questions_repeat(self);
+    }
+    ps_sender_take_back(self->sender);
+    ps_links_rekey(self);
+}
+
 /* No address is left that has not refused the key. */
 static bool is_denied_by_all(const ps_finder_t *finder)
 {

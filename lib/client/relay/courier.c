@@ -158,6 +158,7 @@ void ps_courier_turn(ps_relay_thread_t *self)
     psd_client_t *courier = self->courier;
 
     courier->now_ms = self->now_ms;
+    ps_registry_look_at_keys(courier);
     ps_questions_receive(courier, learn);
     for (size_t i = 0; courier->broken == PSD_OK && i < courier->n_links; i++) {
         (void)ps_links_receive(courier, i);

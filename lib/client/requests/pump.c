@@ -110,6 +110,7 @@ static void end_everything(psd_client_t *self)
 
 void ps_pump(psd_client_t *self, uint64_t until_ms)
 {
+    ps_registry_look_at_keys(self);
     ps_hold_look(self, until_ms);
     ps_perform(self);
     self->now_ms = ps_now_ms();

@@ -70,7 +70,8 @@ PSD_EXPORT void psd_options_set_guest(psd_options_t *self, bool guest);
  *   timeout and the program waits for anything. `what` names the call and what
  *   it waits for (`pull of table "t", partition 0: 3 s passed: …; waiting 27 s
  *   more`);
- * - once for each move, when another node than before has the registry.
+ * - once for each move, when another node than before has the registry;
+ * - once for each key, when the file of PSD_KEY_FILE has another one than before.
  * The thread that connects or waits runs the call-back. It must not use the
  * client. `what` is valid until the call-back returns. Not set: no report.
  */

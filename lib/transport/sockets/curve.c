@@ -83,12 +83,16 @@ bool ps_curve_join(const char *endpoint, const char *public_key, char ret[PS_END
     return true;
 }
 
-psd_status_t ps_curve_keys(ps_key_pair_t *ret_pair, bool *ret_has, psd_error_t *err)
+psd_status_t ps_curve_keys(ps_key_pair_t *ret_pair, bool *ret_has, ps_key_watch_t *ret_watch,
+                           psd_error_t *err)
 {
     ps_environment_t said = {.text = NULL};
     psd_status_t rc = ps_environment_read("PSD_KEY_FILE", &said, err);
 
     *ret_has = rc == PSD_OK && said.text != NULL && said.text[0] != '\0';
+    if (ret_watch != NULL) { /* before it is read: one that comes in between is seen */
+        ps_key_watch_begin(ret_watch, *ret_has ? said.text : "");
+    }
     return *ret_has ? ps_key_file_read(said.text, ret_pair, err) : rc;
 }
 

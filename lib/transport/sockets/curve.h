@@ -14,6 +14,7 @@
 #include "psd.h"
 
 #include "transport/keys/key_file.h"
+#include "transport/keys/key_watch.h"
 #include "wire/messages/route.h"
 
 /* The address without the key, and the key, "": the endpoint names none. Errors: PSD_INVALID
@@ -25,8 +26,9 @@ PSD_MUST_CHECK psd_status_t ps_curve_split(const char *endpoint,
 PSD_MUST_CHECK bool ps_curve_join(const char *endpoint, const char *public_key,
                                   char ret[PS_ENDPOINT_MAX + 1]);
 /* This program's pair, from the file that PSD_KEY_FILE names. *ret_has false: it names none.
- * Errors: those of ps_key_file_read. */
-PSD_MUST_CHECK psd_status_t ps_curve_keys(ps_key_pair_t *ret_pair, bool *ret_has, psd_error_t *err);
+ * ret_watch: of that file; NULL: it is not watched. Errors: those of ps_key_file_read. */
+PSD_MUST_CHECK psd_status_t ps_curve_keys(ps_key_pair_t *ret_pair, bool *ret_has,
+                                          ps_key_watch_t *ret_watch, psd_error_t *err);
 
 /* A token, by which a node joins (server/state/invites.h): "tcp://HOST:PORT#KEY#SECRET", with 64
  * digits for the token's secret key. */
