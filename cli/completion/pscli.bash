@@ -41,7 +41,7 @@ _pscli() {
     top) rest=$verb; verb="" ;;
     page) rest=$verb; verb="" ;;
     support-bundle) rest=$verb; verb="" ;;
-    auth) [ -z "$verb" ] && words=" keygen list allow deny can-i whoami audit" ;;
+    auth) [ -z "$verb" ] && words=" keygen list allow deny rotate can-i whoami audit" ;;
     bench) [ -z "$verb" ] && words=" push pull pushpull latency suite" ;;
     context) [ -z "$verb" ] && words=" list show set use drop" ;;
     env) rest=$verb; verb="" ;;
@@ -406,6 +406,11 @@ _pscli() {
         esac
         ;;
     "auth deny")
+        ;;
+    "auth rotate")
+        flags+=" --grace --key"
+        case $previous in
+        esac
         ;;
     "auth can-i")
         flags+=" --as"

@@ -53,6 +53,25 @@ static const ps_opt_t ALLOW_OPTIONS[] = {
 static const ps_example_t DENY_EXAMPLES[] = {
     {"pscli auth deny alice", "her rules give nothing from now on"}, {NULL, NULL}};
 
+static const ps_example_t ROTATE_EXAMPLES[] = {
+    {"pscli auth rotate", "a new key in the file that PSD_KEY_FILE names"},
+    {"pscli auth rotate --grace 24h", "programs on other hosts get the file in time"},
+    {"pscli auth rotate --grace 0s", "the key before ends at once, also for programs that run"},
+    {"pscli auth rotate alice --key='KEY'", "as an admin, with alice's new public key"},
+    {NULL, NULL}};
+static const ps_opt_t ROTATE_OPTIONS[] = {
+    {.name = "grace",
+     .kind = PS_OPT_DURATION,
+     .value = "DURATION",
+     .max = 2592000000,
+     .fallback = "10m",
+     .help = "how long the key before counts as well"},
+    {.name = "key",
+     .kind = PS_OPT_TEXT,
+     .value = "KEY",
+     .help = "public key, 40 characters, of NAME's new pair; an admin gives it"},
+    {.name = NULL}};
+
 static const ps_example_t CAN_EXAMPLES[] = {
     {"pscli auth can-i write table alice.w --as alice", "\"yes\" or \"no\""},
     {"pscli auth can-i stop job --as alice", "any job at all?"},
@@ -149,6 +168,21 @@ const ps_cmd_t ps_cmds_auth[] = {
                 "connected.",
      .examples = DENY_EXAMPLES,
      .run = ps_cmd_auth_deny},
+    {.noun = "auth",
+     .verb = "rotate",
+     .arguments = "[NAME]",
+     .max_args = 1,
+     .summary = "change a key without a restart",
+     .details = "Makes a new key beside the file that PSD_KEY_FILE names, lets psd accept it, "
+                "connects with it, and then replaces the file; the one before stays as FILE.old. "
+                "Both keys count until the grace is over. Running programs with libpsd go on with "
+                "the new file some 2 s later, at their next call: give them a longer grace. If the "
+                "command is interrupted, the same "
+                "command goes on. For another principal an admin names it and gives its new public "
+                "key; programs of that one need the file of that key before the grace is over.",
+     .examples = ROTATE_EXAMPLES,
+     .options = ROTATE_OPTIONS,
+     .run = ps_cmd_auth_rotate},
     {.noun = "auth",
      .verb = "can-i",
      .arguments = "VERB OBJECT [NAME]",

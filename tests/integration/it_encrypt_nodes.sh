@@ -113,6 +113,9 @@ heard() {
     PSD_KEY_FILE=$work/alice.key "$PSCLI_PROGRAM" push alice.w 1=1 20=1 40=1 60=1 >/dev/null 2>&1
 }
 wait_for heard
+PSD_KEY_FILE=$work/alice.key expect 0 auth rotate # each node hears of the second key
+wait_for heard
+PSD_KEY_FILE=$work/alice.key.old expect 0 push alice.w 1=1 20=1 40=1 60=1
 expect 4 auth deny node.n2
 err_has 'node n2 has a part of the registry: pscli cluster registry remove n2 first'
 expect 4 auth allow node.n2 --role reader

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pscli auth rotate: another key for a principal, while the one that it has still counts. */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cluster/cluster.h"
+#include "transport/environment/environment.h"
+#include "transport/keys/key_file.h"
+
+#define SUFFIX_MAX 4 /* of ".new" and ".old" */
+
+static const ps_column_t ROTATED[] = {{"NAME", "name", PS_UNIT_NONE, false},
+                                      {"KEY", "key", PS_UNIT_NONE, false},
+                                      {"OLD KEY", "old_key", PS_UNIT_NONE, false},
+                                      {"UNTIL", "old_until_unix_ms", PS_UNIT_UNIX_MS, false},
+                                      {"FILE", "file", PS_UNIT_NONE, false},
+                                      {NULL, NULL, PS_UNIT_NONE, false}};
+
+/* A key of this user, and its files. */
+typedef struct own_key {
+    char path[PATH_MAX];
+    char next_path[PATH_MAX + SUFFIX_MAX]; /* the new key, until it is known to work */
+    char old_path[PATH_MAX + SUFFIX_MAX];  /* the key before, afterwards */
+    ps_key_pair_t pair;
+    ps_key_pair_t next;
+} own_key_t;
+
+static void own_key_done(own_key_t *self)
+{
+    ps_key_pair_done(&self->pair);
+    ps_key_pair_done(&self->next);
+}
+
+/* {"op":"auth_rotate","key":…,"grace_ms":…} and, when it is another's, "name". */
+static psd_status_t ask_rotate(ps_cli_t *cli, const char *name, const char *key, json_t **ret_reply,
+                               psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref)
+    json_t *request = json_pack("{s:s,s:I}", "op", "auth_rotate", "grace_ms",
+                                (json_int_t)ps_args_ms(&cli->args, "grace"));
+
+    if (json_object_set_new(request, "key", json_string(key)) != 0) {
+        return psd_error_set(err, PSD_USAGE, "the text for \"key\" is not UTF-8");
+    }
+    if (name != NULL) {
+        (void)json_object_set_new(request, "name", json_string(name));
+    }
+    return ps_cli_ask(cli, request, ret_reply, err);
+}
+
+/* What became of the key before. */
+static const char *end_of(const json_t *reply)
+{
+    return json_is_string(ps_json_at(reply, "old_key")) ? "counts beside it until the grace is over"
+                                                        : "does not count any more";
+}
+
+/* ---- by an admin ---- */
+
+static psd_status_t rotate_other(ps_cli_t *cli, const char *name, const char *key, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    psd_status_t rc = ask_rotate(cli, name, key, &reply, err);
+
+    if (rc == PSD_OK) {
+        ps_out_answer(&cli->out, reply, ROTATED, "%s has the new key; the one before %s", name,
+                      end_of(reply));
+    }
+    return rc;
+}
+
+/* ---- by its owner ---- */
+
+static psd_status_t find_files(own_key_t *self, psd_error_t *err)
+{
+    ps_environment_t said = {.text = NULL};
+    psd_status_t rc = ps_environment_read("PSD_KEY_FILE", &said, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (said.text == NULL || said.text[0] == '\0') {
+        return psd_error_set(err, PSD_USAGE,
+                             "PSD_KEY_FILE is not set: it names the file of your key. An admin "
+                             "gives somebody else another key by NAME and --key KEY");
+    }
+    if (realpath(said.text, self->path) == NULL) { /* what a link leads to is replaced, not it */
+        return psd_error_set(err, PSD_IO, "key file %.300s: %s", said.text, strerror(errno));
+    }
+    (void)snprintf(self->next_path, sizeof self->next_path, "%s.new", self->path);
+    (void)snprintf(self->old_path, sizeof self->old_path, "%s.old", self->path);
+    return ps_key_file_read(self->path, &self->pair, err);
+}
+
+/* The connection that asks is that of the key, and of nobody else. */
+static psd_status_t check_caller(ps_cli_t *cli, const char *name, const ps_key_pair_t *pair,
+                                 const char *path, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    psd_status_t rc = ps_cli_request(cli, "auth_whoami", NULL, NULL, &reply, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (strcmp(ps_json_text(reply, "key"), pair->public_key) != 0) {
+        return psd_error_set(err, PSD_USAGE,
+                             "psd knows this connection as %s, not by the key in %s: use its "
+                             "endpoint over tcp that names its key, tcp://HOST:PORT#KEY",
+                             ps_json_text(reply, "who"), path);
+    }
+    if (name != NULL && strcmp(ps_json_text(reply, "principal"), name) != 0) {
+        return psd_error_set(err, PSD_USAGE,
+                             "the key in %s is not that of %s; an admin gives somebody else "
+                             "another key by NAME and --key KEY",
+                             path, name);
+    }
+    return PSD_OK;
+}
+
+/* From now on pscli is known by the key in that file. */
+static psd_status_t use_file(ps_cli_t *cli, const char *path, psd_error_t *err)
+{
+    psd_close(&cli->client);
+    return setenv("PSD_KEY_FILE", path, 1) == 0
+               ? PSD_OK
+               : psd_error_set(err, PSD_NOMEM, "no memory for PSD_KEY_FILE");
+}
+
+/* Connects with the new key. */
+static psd_status_t try_next(ps_cli_t *cli, const own_key_t *key, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    psd_status_t rc = use_file(cli, key->next_path, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_cli_request(cli, "auth_whoami", NULL, NULL, &reply, err);
+    }
+    if (rc == PSD_OK && (strcmp(ps_json_text(reply, "key"), key->next.public_key) != 0 ||
+                         strcmp(ps_json_text(reply, "state"), "allowed") != 0)) {
+        rc = psd_error_set(err, PSD_DENIED, "psd knows it as %s", ps_json_text(reply, "who"));
+    }
+    return rc == PSD_OK ? PSD_OK
+                        : psd_error_wrap(err, rc,
+                                         "the new key is in %s, and %s is as it was; the same "
+                                         "command goes on from there",
+                                         key->next_path, key->path);
+}
+
+/* There is a new key already, of a rotation that did not come to its end: this one goes on with
+ * it. *ret_works: psd takes it. */
+static psd_status_t look_for_next(ps_cli_t *cli, own_key_t *key, bool *ret_works, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (access(key->next_path, F_OK) != 0) {
+        return PSD_OK;
+    }
+    rc = ps_key_file_read(key->next_path, &key->next, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    *ret_works = try_next(cli, key, NULL) == PSD_OK;
+    return *ret_works ? PSD_OK : use_file(cli, key->path, err);
+}
+
+static psd_status_t make_next(own_key_t *key, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (key->next.public_key[0] != '\0') {
+        return PSD_OK;
+    }
+    rc = ps_key_pair_make(key->pair.name, &key->next, err);
+    return rc == PSD_OK ? ps_key_file_write(key->next_path, &key->next, err) : rc;
+}
+
+static psd_status_t rotate_own(ps_cli_t *cli, const char *name, psd_error_t *err)
+{
+    PSD_AUTO(own_key_done) own_key_t key = {.path = ""};
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    bool works = false;
+    psd_status_t rc = find_files(&key, err);
+
+    if (rc == PSD_OK) {
+        rc = look_for_next(cli, &key, &works, err);
+    }
+    if (rc == PSD_OK) {
+        rc = check_caller(cli, name, works ? &key.next : &key.pair, key.path, err);
+    }
+    if (rc == PSD_OK) {
+        rc = make_next(&key, err);
+    }
+    if (rc == PSD_OK) { /* a second time it changes nothing */
+        rc = ask_rotate(cli, NULL, key.next.public_key, &reply, err);
+    }
+    if (rc == PSD_OK && !works) {
+        rc = try_next(cli, &key, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_key_file_swap(key.path, key.next_path, key.old_path, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    (void)json_object_set_new(reply, "file", json_string(key.path));
+    ps_out_answer(&cli->out, reply, ROTATED, "%s has a new key in %s; the one before, in %s, %s",
+                  ps_json_text(reply, "name"), key.path, key.old_path, end_of(reply));
+    return PSD_OK;
+}
+
+psd_status_t ps_cmd_auth_rotate(ps_cli_t *cli, psd_error_t *err)
+{
+    const char *key = ps_args_text(&cli->args, "key");
+    const char *name = NULL;
+
+    if (cli->args.n_words > 0) {
+        psd_status_t rc = ps_cli_name(cli, 0, "principal", &name, err);
+
+        if (rc != PSD_OK) {
+            return rc;
+        }
+    }
+    if (key != NULL && name == NULL) {
+        return psd_error_set(err, PSD_USAGE,
+                             "NAME is missing: --key is the public key of the one who gets it");
+    }
+    return key != NULL ? rotate_other(cli, name, key, err) : rotate_own(cli, name, err);
+}
