@@ -160,6 +160,10 @@ static psd_status_t look_for_next(ps_cli_t *cli, own_key_t *key, bool *ret_works
         return PSD_OK;
     }
     rc = ps_key_file_read(key->next_path, &key->next, err);
+    if (rc == PSD_OK && strcmp(key->next.public_key, key->pair.public_key) == 0) {
+        rc = psd_error_set(err, PSD_USAGE, "%s has the key of %s, and no new one: remove it",
+                           key->next_path, key->path);
+    }
     if (rc != PSD_OK) {
         return rc;
     }

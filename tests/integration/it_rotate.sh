@@ -7,7 +7,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/nodes_lib.sh"
 export PSD_SHARDS=1 PSD_RUNTIME_DIR=$work/run PSD_SECURITY_LEVEL=encrypt PSD_HTTP_LISTEN=off
 ipc=ipc://$work/run/psd.ipc
-rotations=${PSD_ROTATIONS:-10}
+rotations=${PSD_ROTATIONS:-2}
 pause_ms=$((rotations < 100 ? 30000 : 2000)) # a busy machine may be slow
 key_file=$work/alice.key
 workers=()

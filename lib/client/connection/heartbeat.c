@@ -304,7 +304,8 @@ static void *run(void *arg)
 
     ps_handover_take(self);
     do {
-        if (self->has_keys && ps_key_watch_look(&self->key_watch, ps_now_ms(), &self->keys)) {
+        if (self->has_keys &&
+            ps_key_watch_look(&self->key_watch, ps_now_ms(), ps_key_watch_unix_ms(), &self->keys)) {
             go_there(self); /* the same address, by the new key */
         }
         say(self, id++);

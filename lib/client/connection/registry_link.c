@@ -114,7 +114,7 @@ static bool go_there(psd_client_t *self)
 void ps_registry_look_at_keys(psd_client_t *self)
 {
     if (!self->has_keys || self->broken != PSD_OK ||
-        !ps_key_watch_look(&self->key_watch, ps_now_ms(), &self->keys)) {
+        !ps_key_watch_look(&self->key_watch, ps_now_ms(), ps_key_watch_unix_ms(), &self->keys)) {
         return;
     }
     self->now_ms = ps_now_ms();

@@ -4,8 +4,19 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define LOOK_MS 500
+#define MS_IN_S 1000
+#define NS_IN_MS 1000000
+
+uint64_t ps_key_watch_unix_ms(void)
+{
+    struct timespec now = {0};
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * MS_IN_S + (uint64_t)now.tv_nsec / NS_IN_MS;
+}
 
 static bool is_same(const ps_key_watch_t *self, const struct stat *file)
 {
@@ -14,12 +25,25 @@ static bool is_same(const ps_key_watch_t *self, const struct stat *file)
            self->changed.tv_nsec == file->st_mtim.tv_nsec;
 }
 
+/* The file got its name that long ago, by the clock of its disk. */
+static bool is_old(const struct stat *file, uint64_t unix_ms)
+{
+    uint64_t named_ms =
+        (uint64_t)file->st_ctim.tv_sec * MS_IN_S + (uint64_t)file->st_ctim.tv_nsec / NS_IN_MS;
+
+    return named_ms <= unix_ms && unix_ms - named_ms >= PS_KEY_SETTLE_MS;
+}
+
 /* Another file is there, and has been for a while. */
-static bool has_settled(ps_key_watch_t *self, const struct stat *file, uint64_t now_ms)
+static bool has_settled(ps_key_watch_t *self, const struct stat *file, uint64_t now_ms,
+                        uint64_t unix_ms)
 {
     if (is_same(self, file)) {
         self->next_ms = 0;
         return false;
+    }
+    if (is_old(file, unix_ms)) { /* a program that made no call meanwhile */
+        return true;
     }
     if (self->next_ms == 0 || self->next != file->st_ino) {
         self->next = file->st_ino;
@@ -46,7 +70,7 @@ void ps_key_watch_begin(ps_key_watch_t *self, const char *path)
     }
 }
 
-bool ps_key_watch_look(ps_key_watch_t *self, uint64_t now_ms, ps_key_pair_t *pair)
+bool ps_key_watch_look(ps_key_watch_t *self, uint64_t now_ms, uint64_t unix_ms, ps_key_pair_t *pair)
 {
     PSD_AUTO(ps_key_pair_done) ps_key_pair_t next = {.name = ""};
     struct stat file;
@@ -55,7 +79,7 @@ bool ps_key_watch_look(ps_key_watch_t *self, uint64_t now_ms, ps_key_pair_t *pai
         return false;
     }
     self->look_ms = now_ms + LOOK_MS;
-    if (stat(self->path, &file) != 0 || !has_settled(self, &file, now_ms) ||
+    if (stat(self->path, &file) != 0 || !has_settled(self, &file, now_ms, unix_ms) ||
         ps_key_file_read(self->path, &next, NULL) != PSD_OK) {
         return false; /* one that is being written is read next time */
     }

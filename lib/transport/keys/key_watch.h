@@ -11,6 +11,7 @@
 #define PS_TRANSPORT_KEY_WATCH_H
 
 #include <limits.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 #include "transport/keys/key_file.h"
@@ -29,8 +30,12 @@ typedef struct ps_key_watch {
 
 /* Begins, before the file is read; a path that is too long is not watched. */
 void ps_key_watch_begin(ps_key_watch_t *self, const char *path);
+/* Milliseconds since 1970 by the wall clock, as files have their times. */
+uint64_t ps_key_watch_unix_ms(void);
 /* Whether there is another file by now, with another pair, which is then in *pair: PS_KEY_SETTLE_MS
- * after it came, for nodes that do not lead hear of a new key with their next heartbeat. Looks
- * twice a second at most, so it may be asked often. One that cannot be read is as good as none. */
-PSD_MUST_CHECK bool ps_key_watch_look(ps_key_watch_t *self, uint64_t now_ms, ps_key_pair_t *pair);
+ * after it came (by its own time and the wall clock, or after it was first seen), for nodes that do
+ * not lead hear of a new key with their next heartbeat. Looks twice a second at most, so it may be
+ * asked often. One that cannot be read is as good as none. */
+PSD_MUST_CHECK bool ps_key_watch_look(ps_key_watch_t *self, uint64_t now_ms, uint64_t unix_ms,
+                                      ps_key_pair_t *pair);
 #endif

@@ -86,16 +86,29 @@ Test(key_watch, another_file_is_taken_after_a_while)
     uint64_t now_ms = 10000;
 
     ps_key_watch_begin(&watch, path);
-    cr_assert_not(ps_key_watch_look(&watch, now_ms, &pair));
+    cr_assert_not(ps_key_watch_look(&watch, now_ms, 0, &pair));
     next = swap();
-    cr_assert_not(ps_key_watch_look(&watch, now_ms + 499, &pair), "twice a second at most");
+    cr_assert_not(ps_key_watch_look(&watch, now_ms + 499, 0, &pair), "twice a second at most");
     now_ms += 500;
-    cr_assert_not(ps_key_watch_look(&watch, now_ms, &pair), "nodes hear of it first");
-    cr_assert_not(ps_key_watch_look(&watch, now_ms + PS_KEY_SETTLE_MS - 1, &pair));
-    cr_assert(ps_key_watch_look(&watch, now_ms + PS_KEY_SETTLE_MS + 500, &pair));
+    cr_assert_not(ps_key_watch_look(&watch, now_ms, 0, &pair), "nodes hear of it first");
+    cr_assert_not(ps_key_watch_look(&watch, now_ms + PS_KEY_SETTLE_MS - 1, 0, &pair));
+    cr_assert(ps_key_watch_look(&watch, now_ms + PS_KEY_SETTLE_MS + 500, 0, &pair));
     cr_assert_str_eq(pair.public_key, next.public_key);
     cr_assert_str_eq(pair.secret_key, next.secret_key);
-    cr_assert_not(ps_key_watch_look(&watch, now_ms + 3 * PS_KEY_SETTLE_MS, &pair));
+    cr_assert_not(ps_key_watch_look(&watch, now_ms + 3 * PS_KEY_SETTLE_MS, 0, &pair));
+}
+
+Test(key_watch, one_that_has_been_there_for_a_while_is_taken_at_once)
+{
+    ps_key_pair_t pair = write_pair(path);
+    ps_key_pair_t next;
+    uint64_t made_ms = ps_key_watch_unix_ms();
+
+    ps_key_watch_begin(&watch, path);
+    next = swap();
+    cr_assert_not(ps_key_watch_look(&watch, 10000, made_ms, &pair));
+    cr_assert(ps_key_watch_look(&watch, 10500, ps_key_watch_unix_ms() + PS_KEY_SETTLE_MS, &pair));
+    cr_assert_str_eq(pair.public_key, next.public_key);
 }
 
 Test(key_watch, a_file_that_is_gone_or_bad_changes_nothing)
@@ -107,13 +120,13 @@ Test(key_watch, a_file_that_is_gone_or_bad_changes_nothing)
 
     ps_key_watch_begin(&watch, path);
     cr_assert_eq(unlink(path), 0);
-    cr_assert_not(ps_key_watch_look(&watch, now_ms, &pair));
+    cr_assert_not(ps_key_watch_look(&watch, now_ms, 0, &pair));
     file = fopen(path, "w");
     cr_assert_not_null(file);
     (void)fputs("name alice\n", file);
     (void)fclose(file);
     for (int i = 1; i < 10; i++) {
-        cr_assert_not(ps_key_watch_look(&watch, now_ms + (uint64_t)i * PS_KEY_SETTLE_MS, &pair));
+        cr_assert_not(ps_key_watch_look(&watch, now_ms + (uint64_t)i * PS_KEY_SETTLE_MS, 0, &pair));
     }
     cr_assert_str_eq(pair.public_key, first.public_key);
 }
@@ -124,5 +137,5 @@ Test(key_watch, without_a_file_there_is_nothing_to_see)
 
     ps_key_watch_begin(&watch, path);
     (void)write_pair(path);
-    cr_assert_not(ps_key_watch_look(&watch, 10000, &pair));
+    cr_assert_not(ps_key_watch_look(&watch, 10000, 0, &pair));
 }
