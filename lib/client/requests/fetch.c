@@ -15,17 +15,22 @@
 
 #include "base/alloc.h"
 #include "client/requests/call.h"
+#include "client/requests/fetch.h"
 #include "client/requests/result.h"
 #include "client/requests/wait.h"
 #include "model/tables/partition.h"
+
+#define QUOTA_MAX ((size_t)1 << 40) /* rows */
 
 typedef struct fetch {
     psd_table_t *table;
     psd_call_t options;
     psd_select_t select; /* plain */
     uint64_t deadline_ms;
+    uint32_t timeout_ms; /* that deadline_ms was made of */
     bool sparse;
     size_t max_rows;      /* SIZE_MAX: no bound */
+    bool is_about;        /* max_rows: more are welcome, if they need no further request */
     psd_result_t *result; /* owned */
 } fetch_t;
 
@@ -237,22 +242,27 @@ static psd_status_t fetch_scattered(fetch_t *self, bool keys_only, psd_error_t *
     }
     while (rc == PSD_OK && n < self->max_rows && n_open > 0) {
         size_t share = (self->max_rows - n) / n_open;
-        size_t quota = share + share / 8 + 8;
+        size_t quota = (share < QUOTA_MAX ? share + share / 8 : QUOTA_MAX) + 8;
 
         n_open = 0;
         for (uint32_t i = 0; rc == PSD_OK && i < n_walks; i++) {
             if (!walks[i].is_over) {
+                self->deadline_ms =
+                    self->is_about ? ps_now_ms() + self->timeout_ms : self->deadline_ms;
                 rc = walk_on(self, &walks[i], i, last, quota, keys_only, err);
                 n_open += walks[i].is_over ? 0 : 1;
             }
         }
         n = n_settled(self->result, walks, n_walks);
     }
+    if (self->is_about) {
+        self->max_rows = n;
+    }
     return rc;
 }
 
-/* The rows present in the selected range of a hash table. With a bound the
- * partitions are asked one after the other, until there are enough. */
+/* The rows present in the selected range of a hash table. With a bound, partitions that
+ * have ranges of keys are asked one after the other, until there are enough. */
 static psd_status_t fetch_present(fetch_t *self, bool keys_only, psd_error_t *err)
 {
     PSD_AUTO(ps_cuts_done) ps_cuts_t cuts = {.n = 0};
@@ -370,24 +380,27 @@ static psd_status_t check(const fetch_t *self, const psd_select_t *select, psd_e
     return PSD_OK;
 }
 
-psd_status_t psd_fetch(psd_table_t *table, const psd_select_t *select, bool sparse, size_t max_rows,
-                       const psd_call_t *call, psd_result_t **ret_result, psd_error_t *err)
+static psd_status_t fetch_by(psd_table_t *table, const psd_select_t *select, bool sparse,
+                             size_t max_rows, bool is_about, const psd_call_t *call,
+                             psd_result_t **ret_result, psd_error_t *err)
 {
     if (ps_client_enter(table->client, err) != PSD_OK) {
         return PSD_CLOSED;
     }
 
     PSD_AUTO(fetch_done)
-    fetch_t self = {
-        .table = table, .sparse = sparse, .max_rows = max_rows == 0 ? SIZE_MAX : max_rows};
-    uint32_t timeout_ms = table->client->options.timeout_ms;
+    fetch_t self = {.table = table,
+                    .sparse = sparse,
+                    .max_rows = max_rows == 0 ? SIZE_MAX : max_rows,
+                    .is_about = is_about,
+                    .timeout_ms = table->client->options.timeout_ms};
     psd_status_t rc = check(&self, select, err);
 
     if (call != NULL) {
         self.options = *call;
-        timeout_ms = call->has_timeout ? call->timeout_ms : timeout_ms;
+        self.timeout_ms = call->has_timeout ? call->timeout_ms : self.timeout_ms;
     }
-    self.deadline_ms = ps_now_ms() + timeout_ms;
+    self.deadline_ms = ps_now_ms() + self.timeout_ms;
     if (rc == PSD_OK) {
         rc = ps_select_check_places(select, &table->spec, &self.select, err);
     }
@@ -400,4 +413,17 @@ psd_status_t psd_fetch(psd_table_t *table, const psd_select_t *select, bool spar
     *ret_result = self.result;
     self.result = NULL;
     return PSD_OK;
+}
+
+psd_status_t psd_fetch(psd_table_t *table, const psd_select_t *select, bool sparse, size_t max_rows,
+                       const psd_call_t *call, psd_result_t **ret_result, psd_error_t *err)
+{
+    return fetch_by(table, select, sparse, max_rows, false, call, ret_result, err);
+}
+
+psd_status_t ps_fetch_about(psd_table_t *table, const psd_select_t *select, bool sparse,
+                            size_t n_rows, const psd_call_t *call, psd_result_t **ret_result,
+                            psd_error_t *err)
+{
+    return fetch_by(table, select, sparse, n_rows, true, call, ret_result, err);
 }

@@ -3,6 +3,7 @@
 #include "client/requests/scan.h"
 
 #include "base/alloc.h"
+#include "client/requests/fetch.h"
 #include "client/requests/table.h"
 #include "model/tables/partition.h"
 
@@ -137,8 +138,8 @@ static psd_status_t fetch_group(scan_t *self, uint64_t *ret_last, size_t *ret_n,
 {
     const ps_scan_sink_t *sink = self->sink;
     PSD_AUTO(psd_result_destroy) psd_result_t *result = NULL;
-    psd_status_t rc = psd_fetch(self->args->table, self->select, self->args->sparse,
-                                (size_t)self->n_group, self->call, &result, err);
+    psd_status_t rc = ps_fetch_about(self->args->table, self->select, self->args->sparse,
+                                     (size_t)self->n_group, self->call, &result, err);
     uint64_t bytes = 0;
 
     *ret_n = rc == PSD_OK ? psd_result_count(result) : 0;
@@ -229,24 +230,15 @@ static psd_status_t flush_keys(scan_t *self, psd_error_t *err)
     return rc;
 }
 
-/* The keys present from first on, as rows that wait; one column of each column
- * slice tells, since a row may be present in some slices only. */
-static psd_status_t fetch_keys(scan_t *self, uint64_t first, uint64_t last, psd_error_t *err)
+/* The keys present from first on; one column of each column slice tells, since a row may be
+ * present in some slices only. */
+static psd_status_t fetch_keys(scan_t *self, uint64_t first, uint64_t last,
+                               psd_result_t **ret_result, psd_error_t *err)
 {
-    PSD_AUTO(psd_result_destroy) psd_result_t *result = NULL;
-    psd_status_t rc = PSD_OK;
-
     select_range(self, first, last);
     psd_select_cols(self->select, self->slice_cols, self->spec->n_col_slices);
-    rc = psd_fetch(self->args->table, self->select, false, KEYS_MAX, self->call, &result, err);
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    for (size_t i = 0; i < psd_result_count(result) && i < KEYS_MAX; i++) {
-        psd_result_row(result, i, &self->keys[i], NULL, NULL, NULL);
-        self->n_keys = i + 1;
-    }
-    return PSD_OK;
+    return ps_fetch_about(self->args->table, self->select, false, KEYS_MAX, self->call, ret_result,
+                          err);
 }
 
 /* A range of dense rows of which only the server knows which are present: first
@@ -254,15 +246,22 @@ static psd_status_t fetch_keys(scan_t *self, uint64_t first, uint64_t last, psd_
 static psd_status_t pull_present(scan_t *self, uint64_t first, uint64_t last, psd_error_t *err)
 {
     for (;;) {
+        PSD_AUTO(psd_result_destroy) psd_result_t *result = NULL;
+        psd_status_t rc = fetch_keys(self, first, last, &result, err);
+        size_t n = rc == PSD_OK ? psd_result_count(result) : 0;
         uint64_t at = last;
-        psd_status_t rc = fetch_keys(self, first, last, err);
 
-        if (rc != PSD_OK || self->n_keys == 0) {
-            return rc;
+        for (size_t i = 0; rc == PSD_OK && i < n; i++) {
+            psd_result_row(result, i, &at, NULL, NULL, NULL);
+            self->keys[self->n_keys++] = at;
+            if (self->n_keys == KEYS_MAX) {
+                rc = flush_keys(self, err);
+            }
         }
-        at = self->keys[self->n_keys - 1];
-        rc = flush_keys(self, err);
-        if (rc != PSD_OK || at >= last) {
+        if (rc == PSD_OK) {
+            rc = flush_keys(self, err);
+        }
+        if (rc != PSD_OK || n == 0 || at >= last) {
             return rc;
         }
         first = at + 1;

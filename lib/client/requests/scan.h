@@ -2,9 +2,10 @@
 /*
  * ps_scan - pulls many rows piece by piece and hands them to a sink
  *
- * What     Memory is bounded whatever the table's size: it pulls dense rows in
- *          groups of a few MiB, wide rows in pieces of columns, and rows whose
- *          length only the server knows in groups that grow and shrink.
+ * What     It pulls dense rows in groups of a few MiB, wide rows in pieces of
+ *          columns, and rows whose length only the server knows in groups that grow
+ *          and shrink. Of hash keys it holds an answer of each partition at once, at
+ *          most limits.slice_bytes of each.
  */
 #ifndef PS_CLIENT_SCAN_H
 #define PS_CLIENT_SCAN_H
