@@ -225,7 +225,7 @@ _pscli() {
         flags+=" --tolerance --limit"
         case $previous in
         esac
-        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+        [ -z "$value" ] && [[ $current != -* ]] &&
             words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
         ;;
     "table export")

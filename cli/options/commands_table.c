@@ -155,7 +155,7 @@ static const ps_opt_t SET_OPTIONS[] = {
 
 static const ps_example_t DIFF_EXAMPLES[] = {
     {"pscli table diff w w-restored", "exit code 0: all values are equal"},
-    {"pscli table diff w w2 --tolerance 1e-6", "smaller differences do not count"},
+    {"pscli table diff w w2 --tolerance 1e-6", "differences up to 1e-6 do not count"},
     {"pscli table diff w w2 --limit 1000 -o csv", "the first 1000 differences, for a script"},
     {NULL, NULL}};
 static const ps_opt_t DIFF_OPTIONS[] = {{.name = "tolerance",
@@ -339,11 +339,13 @@ const ps_cmd_t ps_cmds_table[] = {
      .summary = "show where the values of two tables differ",
      .details = "The tables must have the same type and number of columns; rows may be dense in "
                 "one and sparse in the other: a value that a sparse row does not have is 0. Rows "
-                "of hash keys that only one table has are counted apart. NaN equals NaN.\n\nThe "
-                "exit code is 0 when the tables are equal, and 1 when they differ. Rows that get "
-                "pushes meanwhile are compared with or without those pushes.",
+                "that only one table has are counted separately. NaN equals NaN.\n\nThe exit code "
+                "is 0 when the tables are equal, and 1 when they differ; a failure prints an error "
+                "with a code. Rows that get pushes meanwhile are compared with or without those "
+                "pushes.",
      .examples = DIFF_EXAMPLES,
      .options = DIFF_OPTIONS,
+     .flags = PS_CMD_ALIKE,
      .run = ps_cmd_table_diff},
     {.noun = "table",
      .verb = "export",

@@ -136,9 +136,10 @@ static void say(const ps_out_t *out, const ps_rows_diff_t *diff, size_t n_shown)
     if (diff->n_values > 0) {
         ps_f64_format(diff->largest, number);
         (void)!ps_buffer_print(
-            &line, "%" PRIu64 " value%s in %" PRIu64 " of %" PRIu64 " row%s, by %s%s",
-            diff->n_values, s_of(diff->n_values), diff->n_rows_differ, diff->n_rows,
-            s_of(diff->n_rows), number, diff->n_values == 1 ? "" : " at most");
+            &line, "%" PRIu64 " value%s differ%s in %" PRIu64 " of %" PRIu64 " row%s, by %s%s",
+            diff->n_values, s_of(diff->n_values), diff->n_values == 1 ? "s" : "",
+            diff->n_rows_differ, diff->n_rows, s_of(diff->n_rows), number,
+            diff->n_values == 1 ? "" : " at most");
     }
     add_only(&line, diff->n_only_a, diff->a->name);
     add_only(&line, diff->n_only_b, diff->b->name);

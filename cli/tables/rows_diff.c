@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "client/requests/scan.h"
 
+#define UINT64_OF_DOUBLE 18446744073709551616.0 /* from there on it is larger than any u64 */
 #define BATCH_BYTES (UINT64_C(4) << 20) /* of rows of A that are held at once, and a row more */
 
 typedef struct row {
@@ -73,13 +74,21 @@ static double float_difference(double a, double b)
     return isnan(difference) ? (double)INFINITY : difference;
 }
 
-static double integer_difference(int64_t a, int64_t b)
+static double integer_difference(int64_t a, int64_t b, double tolerance, bool *ret_counts)
 {
-    return (double)(a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a);
+    uint64_t difference = a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
+
+    /* A double has no integers between two of its own above 2^53. */
+    *ret_counts = tolerance < UINT64_OF_DOUBLE && difference > (uint64_t)tolerance;
+    return (double)difference;
 }
 
-static double difference_of(ps_type_t type, const uint8_t *a, const uint8_t *b)
+/* *ret_counts: the difference is greater than the tolerance. */
+static double difference_of(ps_type_t type, const uint8_t *a, const uint8_t *b, double tolerance,
+                            bool *ret_counts)
 {
+    double difference = 0;
+
     switch (type) {
     case PS_TYPE_F32: {
         float x = 0;
@@ -87,7 +96,8 @@ static double difference_of(ps_type_t type, const uint8_t *a, const uint8_t *b)
 
         memcpy(&x, a, sizeof x);
         memcpy(&y, b, sizeof y);
-        return float_difference((double)x, (double)y);
+        difference = float_difference((double)x, (double)y);
+        break;
     }
     case PS_TYPE_F64: {
         double x = 0;
@@ -95,7 +105,8 @@ static double difference_of(ps_type_t type, const uint8_t *a, const uint8_t *b)
 
         memcpy(&x, a, sizeof x);
         memcpy(&y, b, sizeof y);
-        return float_difference(x, y);
+        difference = float_difference(x, y);
+        break;
     }
     case PS_TYPE_I32: {
         int32_t x = 0;
@@ -103,7 +114,7 @@ static double difference_of(ps_type_t type, const uint8_t *a, const uint8_t *b)
 
         memcpy(&x, a, sizeof x);
         memcpy(&y, b, sizeof y);
-        return integer_difference(x, y);
+        return integer_difference(x, y, tolerance, ret_counts);
     }
     case PS_TYPE_I64:
     default: {
@@ -112,9 +123,11 @@ static double difference_of(ps_type_t type, const uint8_t *a, const uint8_t *b)
 
         memcpy(&x, a, sizeof x);
         memcpy(&y, b, sizeof y);
-        return integer_difference(x, y);
+        return integer_difference(x, y, tolerance, ret_counts);
     }
     }
+    *ret_counts = difference > tolerance;
+    return difference;
 }
 
 /* a, b: NULL for a value that a sparse row does not have. */
@@ -125,9 +138,10 @@ static psd_status_t compare_value(pass_t *self, uint64_t key, uint32_t col, cons
     ps_rows_diff_t *diff = self->diff;
     const uint8_t *a_value = a != NULL ? a : zero;
     const uint8_t *b_value = b != NULL ? b : zero;
-    double difference = difference_of(diff->a->type, a_value, b_value);
+    bool counts = false;
+    double difference = difference_of(diff->a->type, a_value, b_value, diff->tolerance, &counts);
 
-    if (difference <= diff->tolerance) {
+    if (!counts) {
         return PSD_OK;
     }
     self->differs = true;

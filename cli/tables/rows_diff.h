@@ -4,8 +4,8 @@
  *
  * What     Reads both tables in the order of their keys: some MiB of the first one, then
  *          the rows of the second one up to the same key. A value that a sparse row does
- *          not have is 0. A row of a hash table that is in one table alone is no
- *          difference of values; it is counted apart.
+ *          not have is 0. Rows that one table has alone, since it is longer or has
+ *          hash keys, are no differences of values; they are counted separately.
  * Equal    Numbers are, when they differ by at most the tolerance; NaN equals NaN.
  * Owner    The caller; ps_rows_diff frees what it takes itself.
  */

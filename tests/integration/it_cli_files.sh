@@ -240,7 +240,7 @@ expect 1 table diff a thin --limit 2
 out_is 'ROW   COL  A  B     DIFFERENCE  ONLY_IN
 999   2    5  5.25  0.25        -
 1000  -    -  -     -           thin'
-err_has '^tables "a" and "thin" differ: 1 value in 1 of 1000 rows, by 0.25; 200 rows only in "thin"$'
+err_has '^tables "a" and "thin" differ: 1 value differs in 1 of 1000 rows, by 0.25; 200 rows only in "thin"$'
 err_has '^2 of 201 differences are shown; --limit shows more$'
 expect 0 push a 999:2=0.25
 expect 0 table create b --rows 1000 --cols 3

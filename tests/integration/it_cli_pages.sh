@@ -96,7 +96,7 @@ offers() {
     fi
 }
 offers table pscli ta
-offers "create list inspect drop ack set export import" pscli table ""
+offers "create list inspect drop ack set diff export import" pscli table ""
 offers --type pscli table create --ty
 offers "i32 i64 f32 f64" pscli table create --type ""
 offers "json jsonl" pscli -o json
