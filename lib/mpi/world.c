@@ -20,12 +20,12 @@
 #define MOVING_LOOKS 5000  /* … which may never arrive, at a rank that is dead */
 #define SLEEP_MOST_US 1000
 #define WARM_LOOKS 110     /* that find nothing, some 50 ms: from then on, … */
-#define COLD_FROM 53       /* (where little goes on it begins with sleeps of 160 us, … */
+#define COLD_FROM 53       /* (where little goes on it begins with sleeps of 320 us, … */
 #define COLD_LOOKS 63      /* … and has slept some 8 ms, while a peer sleeps long) */
 #define SLEEP_LONG_US 5000 /* … so long */
 #define WINDOW_MS 100      /* in which it is counted what goes on */
 #define WARM_LEAST 8       /* turns that moved something in a window, and … */
-#define WARM_RANK 3        /* … for each rank so many: more than heartbeats */
+#define WARM_RANKS 2       /* … one for so many ranks: more than heartbeats */
 #define LOOK_MS 200        /* for silent ranks */
 #define LINGER_MS 2000     /* for what is queued at the end */
 
@@ -217,7 +217,7 @@ typedef struct pace {
 
 static void begin_window(pace_t *pace, uint64_t now_ms)
 {
-    uint32_t least = WARM_LEAST + WARM_RANK * (uint32_t)world.size;
+    uint32_t least = WARM_LEAST + (uint32_t)world.size / WARM_RANKS;
     bool is_over = now_ms >= pace->window_ms;
 
     pace->is_warm = pace->n_moved >= least || (pace->is_warm && !is_over);

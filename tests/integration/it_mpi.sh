@@ -73,13 +73,13 @@ wait_for none_left "$RANK_SUMS" || fail "ranks outlive mpirun: $(marks_of "$RANK
 # One line each, and no wait.
 PSD_ENDPOINT=tcp://127.0.0.1:1 program "$PSD_HELLO_PROGRAM"
 wants 1 psd-hello over mpi, beside a psd
-err_has 'PSD_TRANSPORT is "mpi"; allowed with PSD_ENDPOINT mpi:'
+err_has 'PSD_TRANSPORT=mpi is allowed only with PSD_ENDPOINT=mpi:'
 err_is_one_line || fail "mpi beside a psd: not one line"
 expect 2 run --launcher mpi --servers embed -n 2 -- true
-err_has 'PSD_TRANSPORT=mpi is for ranks alone'
+err_has 'PSD_TRANSPORT=mpi works only in programs that mpirun starts'
 unset PSD_TRANSPORT
 PSD_ENDPOINT=mpi: expect 2 run -n 2 -- true
-err_has 'PSD_ENDPOINT=mpi: is for ranks alone'
+err_has 'PSD_ENDPOINT=mpi: works only in programs that mpirun starts'
 by_mpi 2 sh -c 'export PSD_TRANSPORT; [ $OMPI_COMM_WORLD_RANK = 0 ] || PSD_TRANSPORT=mpi
     exec "$0"' "$PSD_HELLO_PROGRAM"
 [ "$rc" -ne 0 ] || fail "ranks of two transports, and mpirun says 0"

@@ -128,7 +128,7 @@ static psd_status_t resolve_transport(psd_options_t *self, psd_error_t *err)
     }
     if (!ps_ranks_do_carry()) {
         return psd_error_set(err, PSD_INVALID,
-                             "%s is \"mpi\"; allowed with PSD_ENDPOINT " PS_RANKS_ENDPOINT,
+                             "%s=mpi is allowed only with PSD_ENDPOINT=" PS_RANKS_ENDPOINT,
                              said.origin);
     }
     self->transport = PS_TRANSPORT_MPI;

@@ -120,7 +120,7 @@ psd_status_t ps_ranks_way(const char *endpoint, char ret_address[PS_CARRIER_TEXT
         return PSD_OK;
     }
     return psd_error_set(err, PSD_CONNECT,
-                         "\"%.300s\" is no port of the ranks that mpirun has started", endpoint);
+                         "no rank of this mpirun listens at \"%.300s\"", endpoint);
 }
 
 const char *ps_ranks_port(void)
