@@ -172,11 +172,11 @@ static psd_status_t check_endpoint(const ps_cli_t *cli, const ps_launch_t *launc
 
     if (strcmp(cli->endpoint, "mpi:") == 0 ||
         (transport != NULL && strcmp(transport, "mpi") == 0)) {
-        return psd_error_set(err, PSD_USAGE,
-                             "%s works only in programs that mpirun starts, and pscli is not one of "
-                             "them; run: mpirun -n N -x PSD_ENDPOINT=mpi: -x PSD_TRANSPORT PROGRAM",
-                             strcmp(cli->endpoint, "mpi:") == 0 ? "PSD_ENDPOINT=mpi:"
-                                                                : "PSD_TRANSPORT=mpi");
+        return psd_error_set(
+            err, PSD_USAGE,
+            "%s works only in programs that mpirun starts, and pscli is not one of "
+            "them; run: mpirun -n N -x PSD_ENDPOINT=mpi: -x PSD_TRANSPORT PROGRAM",
+            strcmp(cli->endpoint, "mpi:") == 0 ? "PSD_ENDPOINT=mpi:" : "PSD_TRANSPORT=mpi");
     }
     if (launch->embeds || strncmp(cli->endpoint, "embed:", strlen("embed:")) != 0) {
         return PSD_OK;

@@ -384,10 +384,6 @@ static psd_status_t fetch_by(psd_table_t *table, const psd_select_t *select, boo
                              size_t max_rows, bool is_about, const psd_call_t *call,
                              psd_result_t **ret_result, psd_error_t *err)
 {
-    if (ps_client_enter(table->client, err) != PSD_OK) {
-        return PSD_CLOSED;
-    }
-
     PSD_AUTO(fetch_done)
     fetch_t self = {.table = table,
                     .sparse = sparse,
@@ -418,6 +414,9 @@ static psd_status_t fetch_by(psd_table_t *table, const psd_select_t *select, boo
 psd_status_t psd_fetch(psd_table_t *table, const psd_select_t *select, bool sparse, size_t max_rows,
                        const psd_call_t *call, psd_result_t **ret_result, psd_error_t *err)
 {
+    if (ps_client_enter(table->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
     return fetch_by(table, select, sparse, max_rows, false, call, ret_result, err);
 }
 
@@ -425,5 +424,8 @@ psd_status_t ps_fetch_about(psd_table_t *table, const psd_select_t *select, bool
                             size_t n_rows, const psd_call_t *call, psd_result_t **ret_result,
                             psd_error_t *err)
 {
+    if (ps_client_enter(table->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
     return fetch_by(table, select, sparse, n_rows, true, call, ret_result, err);
 }

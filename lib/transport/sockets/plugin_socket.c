@@ -130,7 +130,8 @@ psd_status_t ps_plugin_bind_beside(ps_socket_t *self, psd_error_t *err)
         return PSD_OK;
     }
     if (self->keys != NULL) { /* frames of MPI prove nothing */
-        return psd_error_set(err, PSD_UNSUPPORTED, "security.level encrypt is not supported with PSD_TRANSPORT=mpi");
+        return psd_error_set(err, PSD_UNSUPPORTED,
+                             "security.level encrypt is not supported with PSD_TRANSPORT=mpi");
     }
     if (self->plugin.end == NULL) {
         int code = 0;

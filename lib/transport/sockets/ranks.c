@@ -119,8 +119,8 @@ psd_status_t ps_ranks_way(const char *endpoint, char ret_address[PS_CARRIER_TEXT
         carrier->find(endpoint, ret_address) == 0) {
         return PSD_OK;
     }
-    return psd_error_set(err, PSD_CONNECT,
-                         "no rank of this mpirun listens at \"%.300s\"", endpoint);
+    return psd_error_set(err, PSD_CONNECT, "no rank of this mpirun listens at \"%.300s\"",
+                         endpoint);
 }
 
 const char *ps_ranks_port(void)
