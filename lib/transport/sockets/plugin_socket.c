@@ -18,6 +18,7 @@
 
 #define OTHERS_AFTER 64 /* messages, before the other carriers of a port */
 #define BOUND_SIZE 512
+#define REOPEN_MS 100 /* at least, between two attempts to open a lost link again */
 
 /* The least of them; a plug-in's numbers are added. */
 #define FIRST_CONN ((uint64_t)2 << PS_CONN_BITS)
@@ -152,18 +153,32 @@ psd_status_t ps_plugin_bind_beside(ps_socket_t *self, psd_error_t *err)
     return ps_ranks_say(self->endpoints[self->n_endpoints - 1], self->plugin.address, err);
 }
 
+/* A link that opens itself again, and whose peer is gone. */
+static bool is_lost(const ps_socket_t *self)
+{
+    uint64_t conn = 0;
+
+    return !self->is_port && self->plugin.address[0] != '\0' &&
+           self->plugin.functions->next_gone(self->plugin.end, &conn) != 0;
+}
+
+/* It is too early to open it again: the peer may live and not have the port any more. */
+static bool rests(const ps_socket_t *self)
+{
+    return is_lost(self) && ps_now_ms() < self->plugin.reopen_ms;
+}
+
 /* A link whose peer is gone goes there again. What was on its way is lost. */
 static void look_reopen(ps_socket_t *self)
 {
     char reason[PS_CARRIER_REASON] = "";
-    uint64_t conn = 0;
     void *end = NULL;
 
-    if (self->is_port || self->plugin.address[0] == '\0' ||
-        self->plugin.functions->next_gone(self->plugin.end, &conn) == 0) {
+    if (!is_lost(self) || rests(self)) {
         return;
     }
     self->plugin.was_lost = true;
+    self->plugin.reopen_ms = ps_now_ms() + REOPEN_MS;
     ps_unfinished_forget(self, 0);
     if (self->plugin.functions->connect(self->plugin.address, &self->plugin.setup, &end, reason) ==
         0) { /* else it stays gone */
@@ -397,13 +412,14 @@ static size_t n_unfinished(const ps_socket_t *self)
 
 static void item(const ps_socket_t *self, ps_poll_item_t *ret_item)
 {
-    *ret_item = (ps_poll_item_t){.fd = self->plugin.functions->fd(self->plugin.end)};
+    *ret_item =
+        (ps_poll_item_t){.fd = rests(self) ? -1 : self->plugin.functions->fd(self->plugin.end)};
 }
 
 static bool is_ready(const ps_socket_t *self)
 {
     return ps_batches_is_open(&self->batches) ||
-           self->plugin.functions->is_ready(self->plugin.end) != 0;
+           (self->plugin.functions->is_ready(self->plugin.end) != 0 && !rests(self));
 }
 
 static bool heard(ps_socket_t *self, const ps_poll_item_t *said)
@@ -420,7 +436,7 @@ static bool is_open(const ps_socket_t *self)
 
 static bool lie_down(const ps_socket_t *self)
 {
-    return self->plugin.functions->lie_down(self->plugin.end) != 0;
+    return rests(self) || self->plugin.functions->lie_down(self->plugin.end) != 0;
 }
 
 static void get_up(const ps_socket_t *self)

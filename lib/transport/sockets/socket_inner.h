@@ -35,6 +35,7 @@ typedef struct ps_plugin_end {
                                         has beside others; "": neither */
     bool is_watched;                 /* as args->is_watched of a link */
     bool was_lost;                   /* such a link, once at least */
+    uint64_t reopen_ms;              /* not before: of a link that is opened again */
 } ps_plugin_end_t;
 
 struct ps_socket {
