@@ -52,7 +52,7 @@ static psd_status_t ask_rotate(ps_cli_t *cli, const char *name, const char *key,
     return ps_cli_ask(cli, request, ret_reply, err);
 }
 
-/* What became of the key before. */
+/* What became of the old key. */
 static const char *end_of(const json_t *reply)
 {
     return json_is_string(ps_json_at(reply, "old_key")) ? "counts beside it until the grace is over"
@@ -67,7 +67,7 @@ static psd_status_t rotate_other(ps_cli_t *cli, const char *name, const char *ke
     psd_status_t rc = ask_rotate(cli, name, key, &reply, err);
 
     if (rc == PSD_OK) {
-        ps_out_answer(&cli->out, reply, ROTATED, "%s has the new key; the one before %s", name,
+        ps_out_answer(&cli->out, reply, ROTATED, "%s has the new key; the old key %s", name,
                       end_of(reply));
     }
     return rc;
@@ -211,7 +211,7 @@ static psd_status_t rotate_own(ps_cli_t *cli, const char *name, psd_error_t *err
         return rc;
     }
     (void)json_object_set_new(reply, "file", json_string(key.path));
-    ps_out_answer(&cli->out, reply, ROTATED, "%s has a new key in %s; the one before, in %s, %s",
+    ps_out_answer(&cli->out, reply, ROTATED, "%s has a new key in %s; the old key, in %s, %s",
                   ps_json_text(reply, "name"), key.path, key.old_path, end_of(reply));
     return PSD_OK;
 }

@@ -293,7 +293,7 @@ complete -c pscli -n '__fish_seen_subcommand_from auth; and __fish_seen_subcomma
 complete -c pscli -n '__fish_seen_subcommand_from auth; and __fish_seen_subcommand_from allow' -l add -d 'one more rule, up to 16; without it the rule replaces all others'
 complete -c pscli -f -n '__fish_seen_subcommand_from auth; and not __fish_seen_subcommand_from keygen list allow deny rotate can-i whoami audit' -a deny -d 'take all rights from a principal'
 complete -c pscli -f -n '__fish_seen_subcommand_from auth; and not __fish_seen_subcommand_from keygen list allow deny rotate can-i whoami audit' -a rotate -d 'change a key without a restart'
-complete -c pscli -n '__fish_seen_subcommand_from auth; and __fish_seen_subcommand_from rotate' -l grace -r -d 'how long the key before counts as well'
+complete -c pscli -n '__fish_seen_subcommand_from auth; and __fish_seen_subcommand_from rotate' -l grace -r -d 'how long the old key counts as well'
 complete -c pscli -n '__fish_seen_subcommand_from auth; and __fish_seen_subcommand_from rotate' -l key -r -d 'public key, 40 characters, of NAME\'s new pair; an admin gives it'
 complete -c pscli -f -n '__fish_seen_subcommand_from auth; and not __fish_seen_subcommand_from keygen list allow deny rotate can-i whoami audit' -a can-i -d 'ask whether somebody may do something'
 complete -c pscli -n '__fish_seen_subcommand_from auth; and __fish_seen_subcommand_from can-i' -l as -r -d 'the principal that is asked about. Required'

@@ -56,7 +56,7 @@ static const ps_example_t DENY_EXAMPLES[] = {
 static const ps_example_t ROTATE_EXAMPLES[] = {
     {"pscli auth rotate", "a new key in the file that PSD_KEY_FILE names"},
     {"pscli auth rotate --grace 24h", "programs on other hosts get the file in time"},
-    {"pscli auth rotate --grace 0s", "the key before ends at once, also for programs that run"},
+    {"pscli auth rotate --grace 0s", "the old key ends at once, also for programs that run"},
     {"pscli auth rotate alice --key='KEY'", "as an admin, with alice's new public key"},
     {NULL, NULL}};
 static const ps_opt_t ROTATE_OPTIONS[] = {
@@ -65,7 +65,7 @@ static const ps_opt_t ROTATE_OPTIONS[] = {
      .value = "DURATION",
      .max = 2592000000,
      .fallback = "10m",
-     .help = "how long the key before counts as well"},
+     .help = "how long the old key counts as well"},
     {.name = "key",
      .kind = PS_OPT_TEXT,
      .value = "KEY",
@@ -174,7 +174,7 @@ const ps_cmd_t ps_cmds_auth[] = {
      .max_args = 1,
      .summary = "change a key without a restart",
      .details = "Makes a new key beside the file that PSD_KEY_FILE names, lets psd accept it, "
-                "connects with it, and then replaces the file; the one before stays as FILE.old. "
+                "connects with it, and then replaces the file; the old file stays as FILE.old. "
                 "Both keys count until the grace is over. Running programs with libpsd go on with "
                 "the new file some 2 s later, at their next call: give them a longer grace. If the "
                 "command is interrupted, the same "

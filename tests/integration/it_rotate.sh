@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # pscli auth rotate: a client's key changes again and again under workers that push, without a
-# restart, a lost push or a pause; a denied principal loses both keys; the key before is refused
+# restart, a lost push or a pause; a denied principal loses both keys; the old key is refused
 # after its time. PSD_ROTATIONS=100 is the whole of it, with its bound of 2 s on each push.
 # shellcheck source-path=SCRIPTDIR source=nodes_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/nodes_lib.sh"
@@ -40,10 +40,10 @@ owner 0 table create alice.w --rows 4
 before=$(public "$key_file")
 cp "$key_file" "$work/first.key"
 as alice expect 0 auth rotate
-out_has "^alice has a new key in $key_file; the one before, in $key_file.old, counts beside it"
+out_has "^alice has a new key in $key_file; the old key, in $key_file.old, counts beside it"
 after=$(public "$key_file")
-[ "$before" != "$after" ] || fail "the key is the one of before"
-cmp "$work/first.key" "$key_file.old" || fail "the file before was not kept"
+[ "$before" != "$after" ] || fail "the key is the old one"
+cmp "$work/first.key" "$key_file.old" || fail "the old file was not kept"
 [ ! -e "$key_file.new" ] || fail "the new file has two names"
 [ "$(stat -c %a "$key_file")" = 600 ] || fail "mode of the new file"
 as alice expect 0 push alice.w 0=1
@@ -54,14 +54,14 @@ out_has "\"old_key\": *\"${before//[^a-zA-Z0-9]/.}\""
 owner 0 auth list
 out_has "^alice .*${after//[^a-zA-Z0-9]/.} +${before//[^a-zA-Z0-9]/.} "
 owner 0 cluster events
-out_has 'principal alice has a new key, and the one before for a while, by alice'
+out_has 'principal alice has a new key, and the old key for a while, by alice'
 
 # ---- what is refused, each in one line ----
 as alice expect 1 auth rotate
 err_has 'alice has two keys for [0-9]+ s more: wait, or use --grace 0s'
 rm "$key_file.new" # of that attempt
 as first expect 4 auth rotate
-err_has 'that is the key of alice from before its last change: use the new one'
+err_has 'that is the old key of alice: use the new one'
 rm "$work/first.key.new"
 expect 2 --endpoint "$ipc" auth rotate
 err_has 'PSD_KEY_FILE is not set'
@@ -136,7 +136,7 @@ workers=()
 as alice expect 0 pull alice.w 1
 out_has "^1 +$sum\$"
 
-# ---- the key before ends when its time is over; the refusal is in the audit ----
+# ---- the old key ends when its time is over; the refusal is in the audit ----
 cp "$key_file" "$work/last.key"
 as alice expect 0 auth rotate --grace 100ms
 is_over() {
@@ -147,7 +147,7 @@ as last expect 4 push alice.w 0=1
 err_has 'is no principal'
 as alice expect 0 push alice.w 0=1
 grep -F "\"key\":\"$(public "$work/last.key")\"" "$work/n0/audit.jsonl" | grep -q '"result":"DENIED"' ||
-    fail "the audit has no refusal of the key before"
+    fail "the audit has no refusal of the old key"
 grep -q '"who":"alice",.*"op":"auth_rotate",.*"result":"OK"' "$work/n0/audit.jsonl" ||
     fail "the audit has no rotation"
 

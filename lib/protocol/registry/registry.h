@@ -500,11 +500,11 @@ uint64_t ps_registry_auth_epoch(const ps_registry_t *self);
 size_t ps_registry_n_principals(const ps_registry_t *self);
 const ps_principal_t *ps_registry_principal_at(const ps_registry_t *self, size_t i);
 const ps_principal_t *ps_registry_principal(const ps_registry_t *self, const char *name);
-/* By its key, or the one before that still counts. Also one that is denied. key "": none. */
+/* By its key, or the old one that still counts. Also one that is denied. key "": none. */
 const ps_principal_t *ps_registry_principal_by_key(const ps_registry_t *self, const char *key);
 /* uid PS_NO_UID: none. */
 const ps_principal_t *ps_registry_principal_by_uid(const ps_registry_t *self, uint32_t uid);
-/* The first one whose key before is to end at that time; NULL: none. */
+/* The first one whose old key is to end at that time; NULL: none. */
 const ps_principal_t *ps_registry_principal_overdue(const ps_registry_t *self, uint64_t unix_ms);
 const char *ps_registry_cluster(const ps_registry_t *self, ps_id_t *ret_uuid);
 uint64_t ps_registry_epoch(const ps_registry_t *self);

@@ -157,10 +157,10 @@ static void say(const ps_principal_t *known, const ps_principal_t *next, char *t
 
     if (known != NULL && is_other_in_keys(known, next)) {
         (void)snprintf(text, size, "principal %s has %s", next->name,
-                       next->old_key[0] != '\0' ? "a new key, and the one before for a while"
+                       next->old_key[0] != '\0' ? "a new key, and the old key for a while"
                        : strcmp(known->key, next->key) != 0
                            ? "another key"
-                           : "its new key alone: the one before does not count any more");
+                           : "its new key alone: the old key does not count any more");
         return;
     }
     if (next->denied || next->n_rules == 0) {
@@ -193,9 +193,9 @@ psd_status_t ps_registry_plan_principal(const ps_registry_t *self, const ps_prin
     if (principal->old_key[0] != '\0' && self->cluster.sm_version < TWO_KEYS_SINCE) {
         return psd_error_set(
             err, PSD_UNSUPPORTED,
-            "principals have one key each yet: the registry is of machine version %" PRIu32
-            ", as a node that has a part of it runs an older psd",
-            self->cluster.sm_version);
+            "principals cannot have two keys yet: a node that has the registry runs an older psd "
+            "(machine version %" PRIu32 " of %d)",
+            self->cluster.sm_version, TWO_KEYS_SINCE);
     }
     if (known != NULL && ps_principal_equal(known, principal)) {
         *ret_command = (ps_command_t){0};

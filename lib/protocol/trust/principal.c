@@ -69,22 +69,22 @@ void ps_principal_deny(ps_principal_t *self)
     ps_principal_end_old_key(self);
 }
 
-/* The key before is there with its end or not at all, beside another key, of one that is not
+/* The old key is there with its end or not at all, beside another key, of one that is not
  * denied. */
 static psd_status_t check_old_key(const ps_principal_t *self, psd_error_t *err)
 {
     bool has_old = self->old_key[0] != '\0';
 
     if (has_old && !is_key(self->old_key)) {
-        return psd_error_set(err, PSD_INVALID, "the key before of %s is no key", self->name);
+        return psd_error_set(err, PSD_INVALID, "the old key of %s is no key", self->name);
     }
     if (has_old != (self->old_until_unix_ms != 0) || self->old_until_unix_ms > INT64_MAX) {
-        return psd_error_set(err, PSD_INVALID, "the key before of %s ends at %" PRIu64, self->name,
+        return psd_error_set(err, PSD_INVALID, "the old key of %s ends at %" PRIu64, self->name,
                              self->old_until_unix_ms);
     }
     if (has_old &&
         (self->denied || self->key[0] == '\0' || strcmp(self->key, self->old_key) == 0)) {
-        return psd_error_set(err, PSD_INVALID, "%s has a key before, and %s", self->name,
+        return psd_error_set(err, PSD_INVALID, "%s has an old key, and %s", self->name,
                              self->denied           ? "is denied"
                              : self->key[0] == '\0' ? "no key"
                                                     : "it is the same as its key");

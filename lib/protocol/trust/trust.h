@@ -84,7 +84,7 @@ typedef struct ps_principal {
     uint32_t id; /* > 0, never used twice */
     char name[PS_NAME_MAX + 1];
     char key[PS_PUBLIC_KEY_SIZE + 1]; /* public; "": it has none */
-    /* The key before, which counts beside it until the registry's leader ends it; "": there is
+    /* The old key, which counts beside it until the registry's leader ends it; "": there is
      * none. One that is denied has none. */
     char old_key[PS_PUBLIC_KEY_SIZE + 1];
     uint64_t old_until_unix_ms; /* … not before that, by the leader's clock; 0: there is none */
@@ -126,11 +126,11 @@ bool ps_text_is_glob(const char *text);
  */
 bool ps_trust_may(const ps_principal_t *who, ps_verb_t verb, ps_object_t object, const char *name);
 
-/* The key is its own, or the one before that still counts. key "": false. */
+/* The key is its own, or the old one that still counts. key "": false. */
 bool ps_principal_has_key(const ps_principal_t *self, const char *key);
-/* Its key before ends. */
+/* Its old key ends. */
 void ps_principal_end_old_key(ps_principal_t *self);
-/* It is denied, and has no key before. */
+/* It is denied, and has no old key. */
 void ps_principal_deny(ps_principal_t *self);
 /* One of its rules is that of nodes, whether it is denied or not. */
 bool ps_principal_is_node(const ps_principal_t *self);

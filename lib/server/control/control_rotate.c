@@ -67,9 +67,7 @@ static psd_status_t check(const ps_control_request_t *request, const ps_principa
                              name, name);
     }
     if (asks_by_old_key(request, principal)) {
-        return psd_error_set(err, PSD_DENIED,
-                             "that is the key of %s from before its last change: use the new one",
-                             name);
+        return psd_error_set(err, PSD_DENIED, "that is the old key of %s: use the new one", name);
     }
     if (principal->old_key[0] != '\0' && grace_ms > 0) {
         uint64_t until_ms = principal->old_until_unix_ms;
@@ -82,7 +80,7 @@ static psd_status_t check(const ps_control_request_t *request, const ps_principa
     return PSD_OK;
 }
 
-/* The key that it has already changes nothing, but the one before may end. */
+/* The key that it has already changes nothing, but the old key may end. */
 static void change(ps_principal_t *next, const char *key, uint64_t grace_ms)
 {
     bool is_same = strcmp(next->key, key) == 0;

@@ -109,7 +109,7 @@ struct ps_control {
     ps_control_counts_t own_counts; /* counted there, when it was made with no other place */
     ps_control_counts_t *counts;    /* borrowed */
     uint64_t look_ms;               /* when the next look for /metrics is due; 0: now */
-    uint64_t old_keys_ms; /* when to look which keys before are to end; UINT64_MAX: none */
+    uint64_t old_keys_ms;           /* when to look which old keys are to end; UINT64_MAX: none */
     ps_replies_t replies;
     ps_watches_t watches;
     ps_owners_t *owners;      /* owned; whose each session is; with rights */
@@ -562,7 +562,7 @@ PSD_MUST_CHECK psd_status_t ps_control_put_principal(ps_control_t *self,
 PSD_MUST_CHECK psd_status_t ps_control_answer_principal(const ps_control_t *self,
                                                         ps_control_request_t *request,
                                                         const char *name, psd_error_t *err);
-/* control_rotate.c: ends the keys before whose time is over. */
+/* control_rotate.c: ends the old keys whose time is over. */
 void ps_control_end_old_keys(ps_control_t *self);
 /* The shards get the principals, if they have changed. */
 void ps_control_tell_rights(ps_control_t *self);

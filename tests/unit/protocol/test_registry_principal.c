@@ -333,7 +333,7 @@ Test(registry_principal, one_is_found_by_both_of_its_keys)
     put(&alice);
     cr_assert_null(ps_registry_principal_overdue(registry, UINT64_MAX));
     cr_assert_eq(plan(&next), PSD_OK);
-    cr_assert_str_eq(command.text, "principal alice has a new key, and the one before for a while");
+    cr_assert_str_eq(command.text, "principal alice has a new key, and the old key for a while");
     put(&next);
     cr_assert_eq(ps_registry_principal_by_key(registry, KEY_A),
                  ps_registry_principal(registry, "alice"));
@@ -345,9 +345,8 @@ Test(registry_principal, one_is_found_by_both_of_its_keys)
                  ps_registry_principal(registry, "alice"));
     ps_principal_end_old_key(&next);
     cr_assert_eq(plan(&next), PSD_OK);
-    cr_assert_str_eq(
-        command.text,
-        "principal alice has its new key alone: the one before does not count any more");
+    cr_assert_str_eq(command.text,
+                     "principal alice has its new key alone: the old key does not count any more");
     put(&next);
     cr_assert_null(ps_registry_principal_by_key(registry, KEY_A));
     cr_assert_not_null(ps_registry_principal_by_key(registry, KEY_B));
@@ -355,7 +354,7 @@ Test(registry_principal, one_is_found_by_both_of_its_keys)
     cr_assert_eq(ps_registry_auth_epoch(registry), 3);
 }
 
-Test(registry_principal, one_that_is_denied_has_no_key_before)
+Test(registry_principal, one_that_is_denied_has_no_old_key)
 {
     ps_principal_t alice = principal_of("alice", KEY_A, PS_NO_UID, PS_ROLE_JOB, "alice.*");
     ps_principal_t next = rotated(alice, KEY_B);
@@ -364,14 +363,14 @@ Test(registry_principal, one_that_is_denied_has_no_key_before)
     put(&alice);
     put(&next);
     next.denied = true;
-    assert_refused(plan(&next), PSD_INVALID, "alice has a key before, and is denied");
+    assert_refused(plan(&next), PSD_INVALID, "alice has an old key, and is denied");
     ps_principal_deny(&next);
     put(&next);
     cr_assert_null(ps_registry_principal_by_key(registry, KEY_A));
     cr_assert(ps_registry_principal_by_key(registry, KEY_B)->denied);
 }
 
-Test(registry_principal, a_key_before_is_of_one_only_and_another_than_the_key)
+Test(registry_principal, an_old_key_is_of_one_only_and_another_than_the_key)
 {
     ps_principal_t alice = principal_of("alice", KEY_A, PS_NO_UID, PS_ROLE_JOB, "alice.*");
     ps_principal_t bob = principal_of("bob", KEY_A, PS_NO_UID, PS_ROLE_READER, "*");
@@ -385,21 +384,20 @@ Test(registry_principal, a_key_before_is_of_one_only_and_another_than_the_key)
     bob = rotated(bob, KEY_C);
     assert_refused(plan(&bob), PSD_INVALID, "the key of bob is that of alice already");
     bad = rotated(alice, KEY_B);
-    assert_refused(plan(&bad), PSD_INVALID,
-                   "alice has a key before, and it is the same as its key");
+    assert_refused(plan(&bad), PSD_INVALID, "alice has an old key, and it is the same as its key");
     bad = rotated(alice, KEY_C);
     bad.old_until_unix_ms = 0;
-    assert_refused(plan(&bad), PSD_INVALID, "the key before of alice ends at 0");
+    assert_refused(plan(&bad), PSD_INVALID, "the old key of alice ends at 0");
     bad.old_key[0] = ' ';
     bad.old_until_unix_ms = 1;
-    assert_refused(plan(&bad), PSD_INVALID, "the key before of alice is no key");
+    assert_refused(plan(&bad), PSD_INVALID, "the old key of alice is no key");
     bad = alice;
     bad.old_key[0] = '\0';
-    assert_refused(plan(&bad), PSD_INVALID, "the key before of alice ends at 600");
+    assert_refused(plan(&bad), PSD_INVALID, "the old key of alice ends at 600");
     bad = alice;
     bad.key[0] = '\0';
     bad.uid = 7;
-    assert_refused(plan(&bad), PSD_INVALID, "alice has a key before, and no key");
+    assert_refused(plan(&bad), PSD_INVALID, "alice has an old key, and no key");
 }
 
 Test(registry_principal, there_is_one_key_each_before_all_members_know_of_two)
@@ -411,8 +409,8 @@ Test(registry_principal, there_is_one_key_each_before_all_members_know_of_two)
     registry->cluster.sm_version = 5;
     put(&alice);
     assert_refused(plan(&next), PSD_UNSUPPORTED,
-                   "principals have one key each yet: the registry is of machine version 5, as a "
-                   "node that has a part of it runs an older psd");
+                   "principals cannot have two keys yet: a node that has the registry runs an "
+                   "older psd (machine version 5 of 6)");
     next.id = 1;
     next.epoch = 2;
     assert_damaged(&next, 1);

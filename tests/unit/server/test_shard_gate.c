@@ -387,7 +387,7 @@ Test(shard_gate, a_key_is_known)
     cr_assert_eq(ask(PS_KIND_PUSH, TABLE), PSD_DENIED, "nobody is known");
 }
 
-/* Both keys of a principal count, on connections that stand, until the one before ends. */
+/* Both keys of a principal count, on connections that stand, until the old one ends. */
 Test(shard_gate, two_keys_are_known_for_a_while)
 {
     ps_asker_t asker = {.address = "192.0.2.1"};
