@@ -243,13 +243,29 @@ static psd_status_t connect_to(const ps_beat_t *self, ps_socket_t **ret_socket, 
 
 /* Another node may have the registry. An address that does not work is as good
  * as silent. */
-static void go_there(ps_beat_t *self)
+static bool go_there(ps_beat_t *self)
 {
     ps_socket_t *socket = NULL;
 
-    if (connect_to(self, &socket, NULL) == PSD_OK) {
-        ps_socket_close(&self->socket); /* what is on its way may arrive yet */
-        self->socket = socket;
+    if (connect_to(self, &socket, NULL) != PSD_OK) {
+        return false;
+    }
+    ps_socket_close(&self->socket); /* what is on its way may arrive yet */
+    self->socket = socket;
+    return true;
+}
+
+/* The same address, by the new key. Without a connection by it, the old key stays until the next
+ * look. */
+static void look_at_keys(ps_beat_t *self)
+{
+    PSD_AUTO(ps_key_pair_done) ps_key_pair_t old = self->keys;
+
+    if (self->has_keys &&
+        ps_key_watch_look(&self->key_watch, ps_now_ms(), ps_key_watch_unix_ms(), &self->keys) &&
+        !go_there(self)) {
+        self->keys = old;
+        self->key_watch.inode = 0; /* it is another file again */
     }
 }
 
@@ -284,7 +300,7 @@ static bool listen_until(ps_beat_t *self, uint64_t until_ms)
         }
         if (ps_finder_look(&self->finder, now_ms, &moved)) {
             if (moved) {
-                go_there(self);
+                (void)go_there(self);
             }
             return true;
         }
@@ -304,10 +320,7 @@ static void *run(void *arg)
 
     ps_handover_take(self);
     do {
-        if (self->has_keys &&
-            ps_key_watch_look(&self->key_watch, ps_now_ms(), ps_key_watch_unix_ms(), &self->keys)) {
-            go_there(self); /* the same address, by the new key */
-        }
+        look_at_keys(self);
         say(self, id++);
         ps_finder_asked(&self->finder, ps_now_ms());
     } while (listen_until(self, ps_now_ms() + self->heartbeat_ms));

@@ -111,10 +111,29 @@ static bool go_there(psd_client_t *self)
     return true;
 }
 
+/* There is another key, and a connection by it. Without one (no descriptor is left, for one) the
+ * old key stays until the next look. */
+static bool take_key(psd_client_t *self)
+{
+    PSD_AUTO(ps_key_pair_done) ps_key_pair_t old = self->keys;
+    ps_socket_t *socket = NULL;
+
+    if (!ps_key_watch_look(&self->key_watch, ps_now_ms(), ps_key_watch_unix_ms(), &self->keys)) {
+        return false;
+    }
+    if (connect_to(self, &socket, NULL) != PSD_OK) {
+        self->keys = old;
+        self->key_watch.inode = 0; /* it is another file again */
+        return false;
+    }
+    ps_socket_close(&self->control); /* what is on its way may arrive yet */
+    self->control = socket;
+    return true;
+}
+
 void ps_registry_look_at_keys(psd_client_t *self)
 {
-    if (!self->has_keys || self->broken != PSD_OK ||
-        !ps_key_watch_look(&self->key_watch, ps_now_ms(), ps_key_watch_unix_ms(), &self->keys)) {
+    if (!self->has_keys || self->broken != PSD_OK || !take_key(self)) {
         return;
     }
     self->now_ms = ps_now_ms();
@@ -124,9 +143,7 @@ void ps_registry_look_at_keys(psd_client_t *self)
         (void)snprintf(what, sizeof what, "goes on with the new key in %s", self->key_watch.path);
         self->options.on_wait(self->options.on_wait_user, what);
     }
-    if (go_there(self)) {
-        ps_questions_repeat(self);
-    }
+    ps_questions_repeat(self);
     ps_sender_take_back(self->sender);
     ps_links_rekey(self);
 }
