@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define LOOK_MS 500
 #define MS_IN_S 1000
@@ -61,13 +62,20 @@ static void note(ps_key_watch_t *self, const struct stat *file)
 
 void ps_key_watch_begin(ps_key_watch_t *self, const char *path)
 {
+    char folder[PATH_MAX] = "";
+    bool is_whole = path[0] == '/';
     struct stat file;
+    int n = 0;
 
     *self = (ps_key_watch_t){.look_ms = 0};
-    if (strlen(path) < sizeof self->path && stat(path, &file) == 0) {
-        (void)snprintf(self->path, sizeof self->path, "%s", path);
-        note(self, &file);
+    if (stat(path, &file) != 0 || (!is_whole && getcwd(folder, sizeof folder) == NULL)) {
+        return;
     }
+    n = snprintf(self->path, sizeof self->path, "%s%s%s", folder, is_whole ? "" : "/", path);
+    if (n < 0 || (size_t)n >= sizeof self->path) {
+        self->path[0] = '\0';
+    }
+    note(self, &file);
 }
 
 bool ps_key_watch_look(ps_key_watch_t *self, uint64_t now_ms, uint64_t unix_ms, ps_key_pair_t *pair)

@@ -139,3 +139,19 @@ Test(key_watch, without_a_file_there_is_nothing_to_see)
     (void)write_pair(path);
     cr_assert_not(ps_key_watch_look(&watch, 10000, 0, &pair));
 }
+/* A path is that of the directory in which it was given. */
+Test(key_watch, a_relative_path_is_followed_into_another_directory)
+{
+    ps_key_pair_t pair = write_pair(path);
+    ps_key_pair_t next;
+    char here[PATH_MAX];
+
+    cr_assert_not_null(getcwd(here, sizeof here));
+    cr_assert_eq(chdir(temp.path), 0);
+    ps_key_watch_begin(&watch, "a.key");
+    cr_assert_eq(chdir(here), 0);
+    next = swap();
+    cr_assert(ps_key_watch_look(&watch, 10000, ps_key_watch_unix_ms() + PS_KEY_SETTLE_MS, &pair));
+    cr_assert_str_eq(pair.public_key, next.public_key);
+}
+
