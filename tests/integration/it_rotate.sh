@@ -167,3 +167,5 @@ owner 0 auth allow alice --role job --tables 'alice.*'
 as alice expect 0 auth whoami
 as last expect 4 auth whoami
 cli_finish
+! grep '"op":"auth_rotate"' "$work/n0/audit.jsonl" | grep -q '"name":"[^"]\{40\}"' ||
+    fail "the audit has a key as the name of a principal"

@@ -134,9 +134,9 @@ static const char *text_of(const ps_doc_t *doc, const char *key)
                                                                                              : NULL;
 }
 
-/* What the request is about: as it says, or the job whose number it has. */
+/* What the request is about: as it says, the job whose number it has or, for a key, its owner. */
 static const char *name_of(const ps_control_t *self, const ps_control_request_t *request,
-                           ps_scope_t scope)
+                           ps_scope_t scope, const char *who)
 {
     static const char *const KEYS[] = {"name", "job", "key", "from"};
     const ps_doc_t *doc = request->doc;
@@ -149,6 +149,10 @@ static const char *name_of(const ps_control_t *self, const ps_control_request_t 
     }
     if (scope == PS_SCOPE_JOB && ps_control_find_job(self, doc, &job, NULL) == PSD_OK) {
         return job->name;
+    }
+    if (request->op->trust == PS_TRUST_OP_auth_rotate) { /* its key is a detail */
+        name = text_of(doc, "name");
+        return name == NULL ? who : name;
     }
     for (size_t i = 0; name == NULL && i < sizeof KEYS / sizeof *KEYS; i++) {
         name = text_of(doc, KEYS[i]);
@@ -217,7 +221,7 @@ static void fill(const ps_control_t *self, const ps_control_request_t *request, 
     const ps_need_t *need = ps_need_of_op(request->op->trust);
     const bool is_open = request->op->trust == PS_TRUST_OP_table_open && request->made != 0;
     const bool is_vague = record->who == NULL && status != PSD_OK;
-    const char *name = name_of(self, request, need->scope);
+    const char *name = name_of(self, request, need->scope, record->who);
 
     record->op = need->kind;
     record->verb = ps_verb_word(is_open ? PS_VERB_CREATE : need->verb);
