@@ -24,9 +24,10 @@ static const ps_column_t ROTATED[] = {{"NAME", "name", PS_UNIT_NONE, false},
 typedef struct own_key {
     char path[PATH_MAX];
     char next_path[PATH_MAX + SUFFIX_MAX]; /* the new key, until it is known to work */
-    char old_path[PATH_MAX + SUFFIX_MAX];  /* the key before, afterwards */
+    char old_path[PATH_MAX + SUFFIX_MAX];  /* the old key, afterwards */
     ps_key_pair_t pair;
     ps_key_pair_t next;
+    bool next_works; /* psd takes it */
 } own_key_t;
 
 static void own_key_done(own_key_t *self)
@@ -130,8 +131,9 @@ static psd_status_t use_file(ps_cli_t *cli, const char *path, psd_error_t *err)
                : psd_error_set(err, PSD_NOMEM, "no memory for PSD_KEY_FILE");
 }
 
-/* Connects with the new key. */
-static psd_status_t try_next(ps_cli_t *cli, const own_key_t *key, psd_error_t *err)
+/* Connects with the new key: it is allowed. *ret_reply: as whom psd knows it. */
+static psd_status_t try_next(ps_cli_t *cli, const own_key_t *key, json_t **ret_reply,
+                             psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     psd_status_t rc = use_file(cli, key->next_path, err);
@@ -143,16 +145,66 @@ static psd_status_t try_next(ps_cli_t *cli, const own_key_t *key, psd_error_t *e
                          strcmp(ps_json_text(reply, "state"), "allowed") != 0)) {
         rc = psd_error_set(err, PSD_DENIED, "psd knows it as %s", ps_json_text(reply, "who"));
     }
-    return rc == PSD_OK ? PSD_OK
-                        : psd_error_wrap(err, rc,
-                                         "the new key is in %s, and %s is as it was; the same "
-                                         "command goes on from there",
-                                         key->next_path, key->path);
+    if (rc == PSD_OK) {
+        *ret_reply = json_incref(reply);
+    }
+    return rc;
+}
+
+/* The principal of the old key; "": psd does not know that any more. */
+static psd_status_t find_owner(ps_cli_t *cli, const own_key_t *key,
+                               char ret_name[PS_KEY_NAME_MAX + 1], psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    psd_status_t rc = ps_cli_request(cli, "auth_whoami", NULL, NULL, &reply, err);
+    bool is_known = rc == PSD_OK && strcmp(ps_json_text(reply, "key"), key->pair.public_key) == 0 &&
+                    ps_json_text(reply, "principal")[0] != '\0';
+
+    (void)snprintf(ret_name, PS_KEY_NAME_MAX + 1, "%s",
+                   is_known ? ps_json_text(reply, "principal") : "");
+    if (rc == PSD_DENIED) {
+        psd_error_clear(err);
+        rc = PSD_OK;
+    }
+    return rc;
+}
+
+/* Connects with both keys, that of next_path last. */
+static psd_status_t try_both(ps_cli_t *cli, own_key_t *key, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    char owner[PS_KEY_NAME_MAX + 1] = "";
+    const char *other = key->next.name;
+    psd_status_t rc = find_owner(cli, key, owner, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    rc = try_next(cli, key, &reply, err);
+    if (rc == PSD_DENIED) { /* it is not known yet */
+        psd_error_clear(err);
+        return use_file(cli, key->path, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (owner[0] != '\0') {
+        other = ps_json_text(reply, "principal");
+    } else { /* only the files say it */
+        (void)snprintf(owner, sizeof owner, "%s", key->pair.name);
+    }
+    if (strcmp(other, owner) != 0) {
+        return psd_error_set(err, PSD_USAGE,
+                             "%s has a key of %s, but that in %s is of %s: give it another name",
+                             key->next_path, other, key->path, owner);
+    }
+    key->next_works = true;
+    return PSD_OK;
 }
 
 /* There is a new key already, of a rotation that did not come to its end: this one goes on with
- * it. *ret_works: psd takes it. */
-static psd_status_t look_for_next(ps_cli_t *cli, own_key_t *key, bool *ret_works, psd_error_t *err)
+ * it. */
+static psd_status_t look_for_next(ps_cli_t *cli, own_key_t *key, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
@@ -161,14 +213,10 @@ static psd_status_t look_for_next(ps_cli_t *cli, own_key_t *key, bool *ret_works
     }
     rc = ps_key_file_read(key->next_path, &key->next, err);
     if (rc == PSD_OK && strcmp(key->next.public_key, key->pair.public_key) == 0) {
-        rc = psd_error_set(err, PSD_USAGE, "%s has the key of %s, and no new one: remove it",
-                           key->next_path, key->path);
+        rc = psd_error_set(err, PSD_USAGE, "%s has the same key as %s: remove %s", key->next_path,
+                           key->path, key->next_path);
     }
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    *ret_works = try_next(cli, key, NULL) == PSD_OK;
-    return *ret_works ? PSD_OK : use_file(cli, key->path, err);
+    return rc == PSD_OK ? try_both(cli, key, err) : rc;
 }
 
 static psd_status_t make_next(own_key_t *key, psd_error_t *err)
@@ -182,30 +230,59 @@ static psd_status_t make_next(own_key_t *key, psd_error_t *err)
     return rc == PSD_OK ? ps_key_file_write(key->next_path, &key->next, err) : rc;
 }
 
+/* psd takes the new key. What can fail for FILE alone comes first. */
+static psd_status_t let_in(ps_cli_t *cli, const own_key_t *key, json_t **ret_reply,
+                           psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *seen = NULL;
+    psd_status_t rc = ps_key_file_swap(key->path, NULL, key->old_path, err);
+
+    if (rc == PSD_OK) { /* a second time it changes nothing */
+        rc = ask_rotate(cli, NULL, key->next.public_key, ret_reply, err);
+    }
+    if (rc == PSD_OK && !key->next_works) {
+        rc = try_next(cli, key, &seen, err);
+    }
+    return rc == PSD_OK ? PSD_OK
+                        : psd_error_wrap(err, rc,
+                                         "the new key is in %s, and %s is as it was; the same "
+                                         "command goes on from there",
+                                         key->next_path, key->path);
+}
+
+static psd_status_t put_in_place(const own_key_t *key, psd_error_t *err)
+{
+    psd_status_t rc = ps_key_file_swap(key->path, key->next_path, NULL, err);
+
+    if (rc != PSD_OK && access(key->next_path, F_OK) == 0) {
+        rc = psd_error_wrap(err, rc,
+                            "psd takes the new key, which is in %s: keep that file, and run the "
+                            "same command again",
+                            key->next_path);
+    }
+    return rc;
+}
+
 static psd_status_t rotate_own(ps_cli_t *cli, const char *name, psd_error_t *err)
 {
     PSD_AUTO(own_key_done) own_key_t key = {.path = ""};
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-    bool works = false;
     psd_status_t rc = find_files(&key, err);
 
     if (rc == PSD_OK) {
-        rc = look_for_next(cli, &key, &works, err);
+        rc = look_for_next(cli, &key, err);
     }
     if (rc == PSD_OK) {
-        rc = check_caller(cli, name, works ? &key.next : &key.pair, key.path, err);
+        rc = check_caller(cli, name, key.next_works ? &key.next : &key.pair, key.path, err);
     }
     if (rc == PSD_OK) {
         rc = make_next(&key, err);
     }
-    if (rc == PSD_OK) { /* a second time it changes nothing */
-        rc = ask_rotate(cli, NULL, key.next.public_key, &reply, err);
-    }
-    if (rc == PSD_OK && !works) {
-        rc = try_next(cli, &key, err);
+    if (rc == PSD_OK) {
+        rc = let_in(cli, &key, &reply, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_key_file_swap(key.path, key.next_path, key.old_path, err);
+        rc = put_in_place(&key, err);
     }
     if (rc != PSD_OK) {
         return rc;

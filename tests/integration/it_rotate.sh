@@ -58,8 +58,7 @@ out_has 'principal alice has a new key, and the old key for a while, by alice'
 
 # ---- what is refused, each in one line ----
 as alice expect 1 auth rotate
-err_has 'alice has two keys for [0-9]+ s more: wait, or use --grace 0s'
-rm "$key_file.new" # of that attempt
+err_has "the new key is in $key_file.new, and $key_file is as it was; .*: alice has two keys for [0-9]+ s more: wait, or use --grace 0s"
 as first expect 4 auth rotate
 err_has 'that is the old key of alice: use the new one'
 rm "$work/first.key.new"
@@ -91,14 +90,33 @@ err_has 'node.n0 is a node, and keys of nodes cannot be changed'
 as bob expect 2 auth rotate --grace 31d
 
 # ---- one that did not come to its end goes on ----
-owner 0 auth rotate alice --key="$after" --grace 0s # the one before ends
+# goes_on: the key of FILE.new becomes that of FILE.
+goes_on() {
+    local key
+    key=$(public "$key_file.new")
+    as alice expect 0 auth rotate
+    [ "$(public "$key_file")" = "$key" ] || fail "the new file was not taken"
+    [ ! -e "$key_file.new" ] || fail "the new file stayed"
+}
+owner 0 auth rotate alice --key="$after" --grace 0s # the old key ends
 as first expect 4 push alice.w 0=1
 err_has 'is no principal'
+rm "$key_file.old"
+mkdir "$key_file.old"
+as alice expect 1 auth rotate
+err_has 'no link to it as .*alice.key.old'
+as alice expect 0 auth whoami -o json
+out_has "\"key\": *\"${after//[^a-zA-Z0-9]/.}\"" # psd was not asked
+rmdir "$key_file.old"
+goes_on # psd does not know the new key yet, which the refused command has made
+owner 0 auth rotate alice --key="$(public "$key_file")" --grace 0s
 expect 0 auth keygen alice --file "$key_file.new"
 owner 0 auth rotate alice --key="$(public "$key_file.new")"
-as alice expect 0 auth rotate
-[ "$(public "$key_file")" != "$after" ] || fail "the new file was not taken"
-[ ! -e "$key_file.new" ] || fail "the new file stayed"
+goes_on # psd knows it
+cp "$work/bob.key" "$key_file.new"
+as alice expect 2 auth rotate
+err_has 'alice.key.new has a key of bob, but that in .*alice.key is of alice: give it another'
+rm "$key_file.new"
 as alice expect 0 push alice.w 0=1
 
 # ---- again and again, under workers that push ----
@@ -151,6 +169,8 @@ grep -F "\"key\":\"$(public "$work/last.key")\"" "$work/n0/audit.jsonl" | grep -
     fail "the audit has no refusal of the old key"
 grep -q '"who":"alice",.*"op":"auth_rotate",.*"result":"OK"' "$work/n0/audit.jsonl" ||
     fail "the audit has no rotation"
+! grep '"op":"auth_rotate"' "$work/n0/audit.jsonl" | grep -q '"name":"[^"]\{40\}"' ||
+    fail "the audit has a key as the name of a principal"
 
 # ---- a denied principal loses both keys at once; over a restart, too ----
 cp "$key_file" "$work/last.key"
@@ -168,5 +188,3 @@ owner 0 auth allow alice --role job --tables 'alice.*'
 as alice expect 0 auth whoami
 as last expect 4 auth whoami
 cli_finish
-! grep '"op":"auth_rotate"' "$work/n0/audit.jsonl" | grep -q '"name":"[^"]\{40\}"' ||
-    fail "the audit has a key as the name of a principal"

@@ -140,8 +140,14 @@ psd_status_t ps_key_file_swap(const char *path, const char *next, const char *ol
 {
     psd_status_t rc = PSD_OK;
 
-    if (access(next, F_OK) != 0 || (unlink(old) != 0 && errno != ENOENT) || link(path, old) != 0 ||
-        rename(next, path) != 0) {
+    if (next != NULL && access(next, F_OK) != 0) {
+        rc = psd_error_set(err, PSD_IO, "%s: %s", next, strerror(errno));
+    }
+    if (rc == PSD_OK && old != NULL &&
+        ((unlink(old) != 0 && errno != ENOENT) || link(path, old) != 0)) {
+        rc = psd_error_set(err, PSD_IO, "no link to it as %s: %s", old, strerror(errno));
+    }
+    if (rc == PSD_OK && next != NULL && rename(next, path) != 0) {
         rc = psd_error_set(err, PSD_IO, "%s", strerror(errno));
     }
     if (rc == PSD_OK) {

@@ -51,9 +51,9 @@ PSD_MUST_CHECK psd_status_t ps_key_file_read(const char *path, ps_key_pair_t *re
 /*
  * Puts another key file in place of one, at once: whoever opens `path` finds one or the other.
  *
- * next  a whole key file in the same folder; the name is gone afterwards
- * old   where the file before stays, in place of what has that name
- *
+ * next  a whole key file in the same folder, whose name is gone afterwards; NULL: path stays
+ * old   the name under which the old file stays, in place of what has it; NULL: none
+ *       Who asks for that first, with NULL as next, has only a rename left for later.
  * Errors: PSD_IO; path is as it was, or has the new file.
  */
 PSD_MUST_CHECK psd_status_t ps_key_file_swap(const char *path, const char *next, const char *old,

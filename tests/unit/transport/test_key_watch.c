@@ -52,7 +52,7 @@ static ps_key_pair_t swap(void)
     return next;
 }
 
-Test(key_watch, a_swap_keeps_the_file_before)
+Test(key_watch, a_swap_keeps_the_old_file)
 {
     ps_key_pair_t first = write_pair(path);
     ps_key_pair_t second = swap();
@@ -76,6 +76,29 @@ Test(key_watch, a_swap_without_a_file_changes_nothing)
     cr_assert_eq(ps_key_file_swap(path, next_path, old_path, err), PSD_IO);
     cr_assert_not_null(strstr(psd_error_text(err), "cannot replace "));
     cr_assert_eq(ps_key_file_read(path, &read, NULL), PSD_OK);
+    cr_assert_str_eq(read.public_key, first.public_key);
+}
+
+/* In two steps: what can fail comes first, and the file stays. */
+Test(key_watch, the_old_file_is_kept_in_advance)
+{
+    ps_key_pair_t first = write_pair(path);
+    ps_key_pair_t second = write_pair(next_path);
+    ps_key_pair_t read;
+
+    cr_assert_eq(mkdir(old_path, 0700), 0);
+    cr_assert_eq(ps_key_file_swap(path, NULL, old_path, err), PSD_IO);
+    cr_assert_not_null(strstr(psd_error_text(err), old_path));
+    cr_assert_eq(rmdir(old_path), 0);
+    for (int i = 0; i < 2; i++) { /* a second time, too */
+        cr_assert_eq(ps_key_file_swap(path, NULL, old_path, err), PSD_OK);
+        cr_assert_eq(ps_key_file_read(path, &read, err), PSD_OK);
+        cr_assert_str_eq(read.public_key, first.public_key);
+    }
+    cr_assert_eq(ps_key_file_swap(path, next_path, NULL, err), PSD_OK);
+    cr_assert_eq(ps_key_file_read(path, &read, err), PSD_OK);
+    cr_assert_str_eq(read.public_key, second.public_key);
+    cr_assert_eq(ps_key_file_read(old_path, &read, err), PSD_OK);
     cr_assert_str_eq(read.public_key, first.public_key);
 }
 
@@ -131,14 +154,6 @@ Test(key_watch, a_file_that_is_gone_or_bad_changes_nothing)
     cr_assert_str_eq(pair.public_key, first.public_key);
 }
 
-Test(key_watch, without_a_file_there_is_nothing_to_see)
-{
-    ps_key_pair_t pair = {.name = ""};
-
-    ps_key_watch_begin(&watch, path);
-    (void)write_pair(path);
-    cr_assert_not(ps_key_watch_look(&watch, 10000, 0, &pair));
-}
 /* A path is that of the directory in which it was given. */
 Test(key_watch, a_relative_path_is_followed_into_another_directory)
 {
@@ -155,3 +170,11 @@ Test(key_watch, a_relative_path_is_followed_into_another_directory)
     cr_assert_str_eq(pair.public_key, next.public_key);
 }
 
+Test(key_watch, without_a_file_there_is_nothing_to_see)
+{
+    ps_key_pair_t pair = {.name = ""};
+
+    ps_key_watch_begin(&watch, path);
+    (void)write_pair(path);
+    cr_assert_not(ps_key_watch_look(&watch, 10000, 0, &pair));
+}
