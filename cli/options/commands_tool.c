@@ -25,7 +25,7 @@ static const ps_example_t RUN_EXAMPLES[] = {
     {"pscli run -n 4 --launcher mpi --dry-run -- ./train data.libsvm",
      "shows the command of mpirun, ready to paste"},
     {NULL, NULL}};
-static const char *const OVERLAYS[] = {"off", "tree", NULL};
+static const char *const OVERLAYS[] = {"off", "auto", "tree", NULL};
 static const ps_opt_t RUN_OPTIONS[] = {
     {.name = "workers",
      .letter = 'n',
@@ -111,8 +111,9 @@ static const ps_opt_t RUN_OPTIONS[] = {
      .kind = PS_OPT_CHOICE,
      .value = "POLICY",
      .words = OVERLAYS,
-     .help = "tree: workers add up each other's deltas on the way to the servers; with --max-delay "
-             "0. Default: what PSD_OVERLAY says, else off"},
+     .help = "tree: workers add up each other's deltas on the way to the servers; auto: where that "
+             "makes clocks faster; both with --max-delay 0. Default: what PSD_OVERLAY says, else "
+             "off"},
     {.name = "allow-lost",
      .kind = PS_OPT_U64,
      .value = "N",

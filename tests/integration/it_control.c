@@ -267,6 +267,71 @@ static bool who_says_where_its_relay_is_hears_the_plan(daemon_t *d)
     return true;
 }
 
+/* A heartbeat of a worker that leaves the overlay to psd: clocks of 4 s, nearly all of which its
+ * push of 8 MB takes. */
+static bool auto_beat(control_t *c, int worker, int clock, uint64_t plan, const char *part)
+{
+    char fields[400];
+
+    (void)snprintf(fields, sizeof fields,
+                   ",\"job\":\"oa\",\"worker\":%d,\"clock\":%d,\"joins\":1,\"plan\":%" PRIu64
+                   ",\"relay\":\"tcp://127.0.0.1:%d\",\"overlay\":{\"policy\":\"auto\","
+                   "\"clock\":%d,\"ago_us\":%d,\"bytes\":%d,\"links\":[{\"bytes\":8000000,"
+                   "\"us\":3900000}]}",
+                   worker, clock, plan, 1 + worker, clock, (5 - clock) * 4000000, clock * 8000000);
+    return control_ask(c, "heartbeat", fields, part);
+}
+
+/* The version of the plan in an answer; 0: there is none. */
+static uint64_t plan_of(const control_t *c)
+{
+    const char *at = strstr(c->reply, "\"plan\":");
+
+    return at == NULL ? 0 : strtoull(at + strlen("\"plan\":"), NULL, 10);
+}
+
+/* Workers that measure get a star first, of nobody, and a tree when it pays. */
+static bool workers_that_measure_get_a_tree_when_it_pays(daemon_t *d)
+{
+    control_t a = {.fd = -1};
+    uint64_t plan = 0;
+    uint64_t tree = 0;
+
+    CHECK(control_open(&a, d, 97));
+    for (int i = 0; i < 2; i++) {
+        char fields[80];
+
+        (void)snprintf(fields, sizeof fields,
+                       ",\"job\":\"oa\",\"worker\":%d,\"workers\":2,\"max_delay\":0", i);
+        CHECK(control_ask(&a, "job_join", fields, "\"OK\""));
+    }
+    CHECK(auto_beat(&a, 0, 0, 0, "\"parents\":[]"));
+    CHECK(auto_beat(&a, 1, 0, 0, "\"parents\":[]"));
+    plan = plan_of(&a);
+    CHECK(plan != 0);
+    CHECK(control_ask(&a, "job_inspect", ",\"job\":\"oa\"", "\"uses\":\"star\""));
+    for (int clock = 1; clock < 4; clock++) {
+        CHECK(auto_beat(&a, 1, clock, plan, "\"OK\""));
+        CHECK(auto_beat(&a, 0, clock, plan, "\"OK\""));
+        CHECK(plan_of(&a) == 0);
+    }
+    CHECK(auto_beat(&a, 0, 4, plan, "\"workers\":[{\"worker\":0,"));
+    tree = plan_of(&a);
+    CHECK(tree > plan && strstr(a.reply, "\"clock\":5") != NULL);
+    CHECK(auto_beat(&a, 1, 4, plan, "\"workers\":[{\"worker\":0,"));
+    CHECK(auto_beat(&a, 1, 4, tree, "\"OK\""));
+    CHECK(plan_of(&a) == 0);
+    CHECK(control_ask(&a, "job_inspect", ",\"job\":\"oa\"", "\"uses\":\"tree\""));
+    CHECK(strstr(a.reply, "{\"from\":1,\"bytes_s\":") != NULL);
+    CHECK(control_ask(&a, "heartbeat",
+                      ",\"job\":\"oa\",\"worker\":1,\"joins\":1,\"relay\":\"tcp://127.0.0.1:2\","
+                      "\"overlay\":{\"policy\":\"auto\",\"clock\":-1}",
+                      "\"status\":\"INVALID\""));
+    CHECK(control_ask(&a, "job_stop", ",\"job\":\"oa\"", "\"OK\""));
+    control_close(&a);
+    return true;
+}
+
 /* A worker that was silent because psd itself stood still is not lost. */
 static bool a_daemon_that_stood_still_hears_its_workers_first(daemon_t *d)
 {
@@ -424,7 +489,8 @@ int main(void)
     RUN(what_is_opened_with_a_spec_is_made_and_the_jobs(&d) &&
         jobs_tables_are_those_that_nodes_had_when_they_were_asked(&d));
     RUN(a_barrier_opens_for_all_or_names_who_is_missing(&d));
-    RUN(a_silent_worker_is_lost_and_named(&d) && who_says_where_its_relay_is_hears_the_plan(&d));
+    RUN(a_silent_worker_is_lost_and_named(&d) && who_says_where_its_relay_is_hears_the_plan(&d) &&
+        workers_that_measure_get_a_tree_when_it_pays(&d));
     RUN(a_daemon_that_stood_still_hears_its_workers_first(&d));
     RUN(who_calls_shards_silent_is_understood(&d) && routes_that_are_known_are_not_told(&d));
     RUN(a_restore_given_up_takes_its_own_table_only(&d));

@@ -36,6 +36,7 @@ typedef struct run {
     bool is_listed;            /* some rows, others each time; else all */
     bool is_loop;              /* a push, then psd_clock; else the push ends its clock */
     bool kills;                /* the victim ends itself */
+    bool is_auto;              /* psd decides, which leaves so little to the star */
     _Atomic int *acknowledged; /* shared: clocks of the victim */
 } run_t;
 
@@ -242,7 +243,9 @@ static pid_t start(const run_t *run, uint32_t worker, bool is_on)
     pid = fork();
     if (pid == 0) {
         psd_error_t *err = psd_error_new();
-        bool ok = (!is_on || setenv("PSD_OVERLAY", "tree", 1) == 0) && work(run, worker, err);
+        bool ok = (!is_on || setenv("PSD_OVERLAY", run->is_auto ? "auto" : "tree", 1) == 0) &&
+                  (!run->is_auto || setenv("PSD_OVERLAY_LISTEN", "tcp://127.0.0.1:*", 1) == 0) &&
+                  work(run, worker, err);
 
         psd_error_destroy(&err);
         _exit(ok ? 0 : 1);
@@ -342,6 +345,23 @@ static bool has_bits(const daemon_t *d, run_t *run, int i, const char *wanted, c
     return true;
 }
 
+/* With PSD_OVERLAY=auto workers have relays, and what is not worth it goes to the shards, with the
+ * bits that it had. */
+static bool auto_leaves_little_to_the_star(const daemon_t *d, run_t *run, const char *wanted,
+                                           char *values)
+{
+    double bundles = count(d, "request=\"bundle\"");
+
+    run->job = "auto";
+    run->is_auto = true;
+    CHECK(run_job(run, true));
+    run->is_auto = false;
+    CHECK(read_table(run, values));
+    CHECK(memcmp(wanted, values, ROWS * sizeof(float)) == 0);
+    CHECK(count(d, "request=\"bundle\"") == bundles);
+    return true;
+}
+
 /* The overlay's run has the bits of the other one, and fewer messages: a bundle had several
  * workers' deltas. Workers that a busy machine lets run one after the other may send as many, so
  * it has some more tries. */
@@ -367,6 +387,7 @@ static bool bits_are_the_same(const daemon_t *d, run_t *run, char *values)
         CHECK(has_bits(d, run, i, wanted, values, &messages));
     }
     CHECK(messages < direct);
+    CHECK(run->is_listed || auto_leaves_little_to_the_star(d, run, wanted, values));
     return true;
 }
 

@@ -11,8 +11,16 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "protocol/overlay/link_meter.h"
 
 #define ROWS_SHIFT 16
+#define AGO_MAX_US (UINT64_C(3600) * 1000000) /* older clocks are said to be this old */
+
+/* Transfers to one end. */
+typedef struct desk_meter {
+    uint32_t to;
+    ps_link_meter_t meter;
+} desk_meter_t;
 
 struct ps_desk {
     atomic_uint n_holders;
@@ -34,6 +42,13 @@ struct ps_desk {
     size_t n_news;
     size_t n_heard; /* of these: the client has them */
     size_t news_capacity;
+    bool is_auto;
+    uint64_t pushed;       /* bytes … */
+    uint64_t clock_pushed; /* … when the clock ended */
+    uint64_t clock;
+    uint64_t clock_us; /* 0: none has ended yet */
+    uint32_t n_meters;
+    desk_meter_t meters[PS_OVERLAY_REPORT_LINKS];
 };
 
 static void lock(ps_desk_t *self)
@@ -188,6 +203,76 @@ int ps_desk_client_fd(const ps_desk_t *self)
 int ps_desk_relay_fd(const ps_desk_t *self)
 {
     return self->relay_fd;
+}
+
+/* ---- what was measured ---- */
+
+void ps_desk_set_auto(ps_desk_t *self)
+{
+    self->is_auto = true;
+}
+
+void ps_desk_pushed(ps_desk_t *self, uint64_t bytes)
+{
+    lock(self);
+    self->pushed += bytes;
+    unlock(self);
+}
+
+void ps_desk_clock(ps_desk_t *self, uint64_t clock, uint64_t now_us)
+{
+    lock(self);
+    self->clock = clock;
+    self->clock_us = now_us;
+    self->clock_pushed = self->pushed;
+    unlock(self);
+}
+
+/* The one of that end; when there is no room, in place of the one that has measured least. */
+static ps_link_meter_t *meter_of(ps_desk_t *self, uint32_t to)
+{
+    desk_meter_t *least = &self->meters[0];
+
+    for (uint32_t i = 0; i < self->n_meters; i++) {
+        if (self->meters[i].to == to) {
+            return &self->meters[i].meter;
+        }
+        if (self->meters[i].meter.bytes < least->meter.bytes) {
+            least = &self->meters[i];
+        }
+    }
+    if (self->n_meters < PS_OVERLAY_REPORT_LINKS) {
+        least = &self->meters[self->n_meters++];
+    }
+    *least = (desk_meter_t){.to = to};
+    return &least->meter;
+}
+
+void ps_desk_moved(ps_desk_t *self, uint32_t to, uint64_t bytes, uint64_t start_us, uint64_t end_us)
+{
+    lock(self);
+    ps_link_meter_add(meter_of(self, to), bytes, start_us, end_us);
+    unlock(self);
+}
+
+void ps_desk_report(ps_desk_t *self, uint64_t now_us, ps_overlay_report_t *ret_report)
+{
+    ps_overlay_report_t report = {.is_auto = self->is_auto};
+
+    lock(self);
+    report.clock = self->clock;
+    report.bytes = self->clock_pushed;
+    report.ago_us = self->clock_us == 0 || now_us < self->clock_us ? 0 : now_us - self->clock_us;
+    report.ago_us = report.ago_us > AGO_MAX_US ? AGO_MAX_US : report.ago_us;
+    for (uint32_t i = 0; i < self->n_meters; i++) {
+        ps_overlay_link_t *link = &report.links[report.n_links];
+
+        link->to = self->meters[i].to;
+        report.n_links +=
+            ps_link_meter_take(&self->meters[i].meter, &link->bytes, &link->us) ? 1 : 0;
+    }
+    unlock(self);
+    *ret_report = report;
 }
 
 /* ---- for the relay ---- */

@@ -4,7 +4,8 @@
  *
  * What     The client lends deltas and says where tables are, the heartbeat brings plans; the
  *          relay takes all of it, and says what became of what was lent. Rows go both ways: the
- *          client's go on to other workers, and it gets those of others. Each side has a
+ *          client's go on to other workers, and it gets those of others. What each side has
+ *          measured of its transfers is added up here for the heartbeat. Each side has a
  *          descriptor that is readable when there is something for it.
  * Owner    Counted.
  * Threads  any; a lock is held for some instructions only, and no call waits.
@@ -18,6 +19,7 @@
 #include "protocol/relay/relay.h"
 #include "protocol/relay/relay_doc.h"
 #include "protocol/relay/relay_down.h"
+#include "protocol/relay/report.h"
 
 /* News that a client has not heard yet; signs of life beyond that are dropped, ends are not. */
 #define PS_DESK_SIGNS_MAX 4096
@@ -93,6 +95,20 @@ void ps_desk_leave(ps_desk_t *self, uint32_t wait_ms);
 /* What became of what was lent, oldest first; returns how many, at most `most`. */
 size_t ps_desk_hear(ps_desk_t *self, ps_desk_news_t *ret_news, size_t most);
 int ps_desk_client_fd(const ps_desk_t *self);
+
+/* ---- what was measured ---- */
+
+/* PSD_OVERLAY=auto. To be called before any other thread knows the desk. */
+void ps_desk_set_auto(ps_desk_t *self);
+/* The client pushes so many bytes of deltas that could be added up, by whatever way. */
+void ps_desk_pushed(ps_desk_t *self, uint64_t bytes);
+/* The client has finished so many clocks. */
+void ps_desk_clock(ps_desk_t *self, uint64_t clock, uint64_t now_us);
+/* A transfer to a worker, or to PS_OVERLAY_NODES, has ended well. */
+void ps_desk_moved(ps_desk_t *self, uint32_t to, uint64_t bytes, uint64_t start_us,
+                   uint64_t end_us);
+/* Takes out what was measured since the last report. */
+void ps_desk_report(ps_desk_t *self, uint64_t now_us, ps_overlay_report_t *ret_report);
 
 /* ---- the relay's side ---- */
 

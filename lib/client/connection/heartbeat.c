@@ -106,6 +106,18 @@ static uint64_t worker_clock(const ps_beat_t *self)
     return least == NO_CLOCK ? 0 : least;
 }
 
+/* Where the relay is, which plan it has, and what was measured. */
+static bool fill_relay(const ps_beat_t *self, ps_doc_t *doc)
+{
+    ps_overlay_report_t report;
+    ps_doc_t *overlay = ps_doc_add_object(doc, "overlay");
+
+    ps_desk_report(self->desk, ps_now_us(), &report);
+    return overlay != NULL && ps_overlay_report_to_doc(&report, overlay) &&
+           ps_doc_set_text(doc, "relay", ps_desk_relay(self->desk)) &&
+           ps_doc_set_u64(doc, "plan", ps_desk_newest(self->desk));
+}
+
 static bool fill(const ps_beat_t *self, ps_doc_t *doc, uint64_t id)
 {
     return doc != NULL && ps_doc_set_u64(doc, "v", 1) && ps_doc_set_u64(doc, "id", id) &&
@@ -114,8 +126,7 @@ static bool fill(const ps_beat_t *self, ps_doc_t *doc, uint64_t id)
            ps_doc_set_u64(doc, "worker", self->worker) &&
            ps_doc_set_u64(doc, "joins", self->joins) &&
            ps_doc_set_u64(doc, "clock", worker_clock(self)) &&
-           (self->desk == NULL || (ps_doc_set_text(doc, "relay", ps_desk_relay(self->desk)) &&
-                                   ps_doc_set_u64(doc, "plan", ps_desk_newest(self->desk))));
+           (self->desk == NULL || fill_relay(self, doc));
 }
 
 /* A heartbeat that cannot be sent now is sent next time. */

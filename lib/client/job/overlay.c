@@ -27,8 +27,8 @@ static psd_status_t read(const char *name, const char *fallback, ps_environment_
 static psd_status_t not_yet(const ps_environment_t *said, const char *name, psd_error_t *err)
 {
     return psd_error_set(err, PSD_INVALID,
-                         "%s makes %s \"%.40s\"; of the overlay there is PSD_OVERLAY=tree, the "
-                         "rest is not there yet: unset it",
+                         "%s makes %s \"%.40s\"; of the overlay there are PSD_OVERLAY=tree and "
+                         "auto, the rest is not there yet: unset it",
                          said->origin, name, said->text);
 }
 
@@ -63,9 +63,14 @@ static psd_status_t check_details(psd_error_t *err)
     return check_off(NAMES, sizeof NAMES / sizeof *NAMES, err);
 }
 
-/* Deltas go from worker to worker; *ret_down: rows, too. */
-static psd_status_t is_wanted(const ps_wish_t *wish, bool *ret_wanted, bool *ret_down,
-                              psd_error_t *err)
+/* What a worker's environment asks for. */
+typedef struct choice {
+    bool up;      /* deltas go from worker to worker … */
+    bool down;    /* … rows, too … */
+    bool is_auto; /* … where psd finds that it pays */
+} choice_t;
+
+static psd_status_t choose(const ps_wish_t *wish, choice_t *ret, psd_error_t *err)
 {
     ps_environment_t said;
     ps_environment_t up = {.text = "on"};
@@ -73,17 +78,18 @@ static psd_status_t is_wanted(const ps_wish_t *wish, bool *ret_wanted, bool *ret
     ps_environment_t links = {.text = "complete"};
     psd_status_t rc = read("PSD_OVERLAY", "off", &said, err);
 
-    *ret_wanted = *ret_down = false;
+    *ret = (choice_t){.up = false};
     if (rc != PSD_OK || strcmp(said.text, "off") == 0) {
         return rc;
     }
-    if (strcmp(said.text, "tree") != 0) {
+    ret->is_auto = strcmp(said.text, "auto") == 0;
+    if (strcmp(said.text, "tree") != 0 && !ret->is_auto) {
         return not_yet(&said, "PSD_OVERLAY", err);
     }
     if (wish->max_delay != 0) {
         return psd_error_set(err, PSD_INVALID,
-                             "%s makes PSD_OVERLAY \"tree\", which needs max_delay 0; it is %d",
-                             said.origin, wish->max_delay);
+                             "%s makes PSD_OVERLAY \"%s\", which needs max_delay 0; it is %d",
+                             said.origin, said.text, wish->max_delay);
     }
     rc = check_details(err);
     if (rc == PSD_OK) {
@@ -98,15 +104,17 @@ static psd_status_t is_wanted(const ps_wish_t *wish, bool *ret_wanted, bool *ret
     if (rc == PSD_OK) {
         rc = read("PSD_OVERLAY_DOWN", "off", &down, err);
     }
-    *ret_wanted = rc == PSD_OK && strcmp(up.text, "off") != 0 && strcmp(links.text, "star") != 0;
-    *ret_down = *ret_wanted && strcmp(down.text, "on") == 0;
+    ret->up = rc == PSD_OK && strcmp(up.text, "off") != 0 && strcmp(links.text, "star") != 0;
+    ret->down = ret->up && strcmp(down.text, "on") == 0;
     return rc;
 }
 
-/* Where the others reach this worker: at the address that its host has on the way to psd. */
-static void find_listen(const psd_client_t *client, char ret_listen[LISTEN_SIZE])
+/* Where the others reach this worker: at the address that its host has on the way to psd.
+ * *ret_here: psd is on this host, so deltas pass no link that could be slow. */
+static void find_listen(const psd_client_t *client, char ret_listen[LISTEN_SIZE], bool *ret_here)
 {
     char own[PS_ADDRESS_SIZE];
+    char port[LISTEN_SIZE];
     PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
 
     /* Where it is not found the others push and pull without this worker. */
@@ -115,6 +123,8 @@ static void find_listen(const psd_client_t *client, char ret_listen[LISTEN_SIZE]
     }
     (void)snprintf(ret_listen, LISTEN_SIZE,
                    strchr(own, ':') == NULL ? "tcp://%s:*" : "tcp://[%s]:*", own);
+    (void)snprintf(port, sizeof port, strchr(own, ':') == NULL ? "tcp://%s:" : "tcp://[%s]:", own);
+    *ret_here = ps_address_is_local(own) || strstr(client->endpoint, port) != NULL;
 }
 
 static const ps_relay_calls_t CALLS = {.connect = ps_client_connect, .close = psd_close};
@@ -124,24 +134,32 @@ psd_status_t ps_overlay_open(const psd_client_t *client, const ps_wish_t *wish,
 {
     ps_environment_t listen;
     char found[LISTEN_SIZE];
-    bool wanted = false;
-    bool rows_go_on = false;
+    choice_t choice = {.up = false};
+    bool here = false;
     psd_status_t rc = check_others(err);
 
     if (rc == PSD_OK) {
-        rc = is_wanted(wish, &wanted, &rows_go_on, err);
+        rc = choose(wish, &choice, err);
     }
-    if (rc != PSD_OK || !wanted) {
+    if (rc != PSD_OK || !choice.up) {
         return rc;
     }
     rc = read("PSD_OVERLAY_LISTEN", NULL, &listen, err);
     if (rc == PSD_OK && listen.text == NULL) {
-        find_listen(client, found);
+        find_listen(client, found, &here);
         listen.text = found;
+        if (choice.is_auto && here) {
+            return PSD_OK;
+        }
     }
-    return rc == PSD_OK ? ps_relay_thread_open(client->endpoint, &client->options, &CALLS,
-                                               listen.text, rows_go_on, ret_relay, err)
-                        : rc;
+    if (rc == PSD_OK) {
+        rc = ps_relay_thread_open(client->endpoint, &client->options, &CALLS, listen.text,
+                                  choice.down, ret_relay, err);
+    }
+    if (rc == PSD_OK && choice.is_auto) {
+        ps_desk_set_auto(ps_relay_thread_desk(*ret_relay));
+    }
+    return rc;
 }
 
 void ps_overlay_end(psd_client_t *client)

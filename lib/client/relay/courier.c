@@ -36,7 +36,8 @@ bool ps_courier_send(ps_relay_thread_t *self, const ps_relay_deed_t *deed)
                            .plan = deed->plan,
                            .n_from = deed->lot->n_from,
                            .n_spans = deed->lot->n_spans};
-    ps_under_way_t sent = {.number = deed->number, .heard_ms = self->now_ms};
+    ps_under_way_t sent = {
+        .number = deed->number, .heard_ms = self->now_ms, .sent_us = ps_now_us()};
 
     if (courier->broken != PSD_OK || self->n_under_way >= PS_RELAY_UNDER_WAY_MAX ||
         !ps_grow(&self->under_way, &self->under_way_capacity, self->n_under_way + 1,
@@ -45,6 +46,7 @@ bool ps_courier_send(ps_relay_thread_t *self, const ps_relay_deed_t *deed)
         return false;
     }
     start.payload = payload;
+    sent.bytes = ps_payload_size(payload);
     if (ps_session_start(courier->session, self->now_ms, &start, &courier->outbox, &sent.op,
                          NULL) != PSD_OK) {
         return false;
@@ -65,11 +67,14 @@ static void learn(psd_client_t *courier, uint64_t id, const ps_doc_t *reply)
 static void end(ps_relay_thread_t *self, uint64_t op, const ps_message_t *answer)
 {
     for (size_t i = 0; i < self->n_under_way; i++) {
-        uint64_t number = self->under_way[i].number;
+        const ps_under_way_t sent = self->under_way[i];
 
-        if (self->under_way[i].op == op) {
+        if (sent.op == op) {
             self->under_way[i] = self->under_way[--self->n_under_way];
-            ps_relay_heard(self->relay, self->now_ms, PS_OVERLAY_NODES, number,
+            if (answer->kind == PS_KIND_ACK) {
+                ps_desk_moved(self->desk, PS_OVERLAY_NODES, sent.bytes, sent.sent_us, ps_now_us());
+            }
+            ps_relay_heard(self->relay, self->now_ms, PS_OVERLAY_NODES, sent.number,
                            answer->kind == PS_KIND_ACK ? PS_RELAY_DONE : PS_RELAY_RETURNED);
             return;
         }

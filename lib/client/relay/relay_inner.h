@@ -40,6 +40,9 @@ typedef struct ps_relay_way {
     uint64_t due_ms;     /* not ready: it is opened again then … */
     uint64_t owes_ms;    /* … ready: since when it owes a sign of life; 0: it does not */
     uint64_t owes_bytes; /* that it was sent since then */
+    uint32_t n_sent;     /* bundles that it has not taken yet … */
+    uint64_t sent_bytes; /* … of so many bytes, since there was none … */
+    uint64_t sent_us;    /* … at that time */
 } ps_relay_way_t;
 
 /* A bundle that the courier brings. */
@@ -47,6 +50,8 @@ typedef struct ps_under_way {
     uint64_t number; /* of the relay */
     uint64_t op;     /* of the courier's session */
     uint64_t heard_ms;
+    uint64_t sent_us;
+    uint64_t bytes;
 } ps_under_way_t;
 
 struct ps_relay_thread {

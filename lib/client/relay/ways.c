@@ -19,6 +19,7 @@ static void close_way(ps_relay_thread_t *self, ps_relay_way_t *way)
     way->is_ready = false;
     way->owes_ms = 0;
     way->owes_bytes = 0;
+    way->n_sent = 0;
     way->due_ms = self->now_ms + ((uint64_t)OPEN_MS << way->tries);
     if (was_open) {
         ps_relay_lost(self->relay, self->now_ms, way->to.worker);
@@ -130,6 +131,19 @@ static void on_rows(ps_relay_thread_t *self, const ps_relay_way_t *way,
     }
 }
 
+/* All that went there has arrived. One that is refused says nothing of the link. */
+static void measure(const ps_relay_thread_t *self, ps_relay_way_t *way, ps_relay_news_t news)
+{
+    if (news == PS_RELAY_RETURNED) {
+        way->n_sent = 0;
+    } else if (news == PS_RELAY_TAKEN && way->n_sent > 0) {
+        way->n_sent--;
+        if (way->n_sent == 0) {
+            ps_desk_moved(self->desk, way->to.worker, way->sent_bytes, way->sent_us, ps_now_us());
+        }
+    }
+}
+
 static void hear(ps_relay_thread_t *self, ps_relay_way_t *way, const ps_message_t *message,
                  ps_payload_t *payload)
 {
@@ -142,6 +156,7 @@ static void hear(ps_relay_thread_t *self, ps_relay_way_t *way, const ps_message_
                ps_relay_news(message, &number, &news)) {
         way->owes_ms = 0;
         way->owes_bytes = 0;
+        measure(self, way, news);
         ps_relay_heard(self->relay, self->now_ms, way->to.worker, number, news);
     } else if (way->is_ready && message->kind == PS_KIND_ROWS_ON) {
         way->owes_ms = way->owes_ms != 0 ? self->now_ms : 0; /* its answer comes after these */
@@ -232,6 +247,9 @@ bool ps_ways_send(ps_relay_thread_t *self, const ps_relay_deed_t *deed)
         }
         way->owes_ms = way->owes_ms == 0 ? self->now_ms : way->owes_ms;
         way->owes_bytes += ps_payload_size(payload);
+        way->sent_us = way->n_sent == 0 ? ps_now_us() : way->sent_us;
+        way->sent_bytes = (way->n_sent == 0 ? 0 : way->sent_bytes) + ps_payload_size(payload);
+        way->n_sent++;
         return true;
     }
     return false;

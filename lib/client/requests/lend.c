@@ -136,6 +136,28 @@ bool ps_lend(psd_client_t *client, const ps_effect_t *effect, const ps_slice_req
     return true;
 }
 
+/* ---- measuring ---- */
+
+void ps_lend_meter(psd_client_t *client, ps_slice_request_t *request, bool is_direct)
+{
+    if (request->kind != PS_REQUEST_PUSH || !request->queue->table->adds_up) {
+        return;
+    }
+    if (request->n_sends == 1) {
+        ps_desk_pushed(client->desk, ps_payload_size(request->payload));
+    }
+    request->metered_us = is_direct && request->n_sends == 1 ? ps_now_us() : 0;
+}
+
+void ps_lend_metered(psd_client_t *client, ps_slice_request_t *request)
+{
+    if (client->desk != NULL) {
+        ps_desk_moved(client->desk, PS_OVERLAY_NODES, ps_payload_size(request->payload),
+                      request->metered_us, ps_now_us());
+    }
+    request->metered_us = 0;
+}
+
 /* ---- hearing ---- */
 
 void ps_lend_hear(psd_client_t *client)

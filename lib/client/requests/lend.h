@@ -23,6 +23,10 @@ bool ps_lend_fits(const psd_client_t *client, uint64_t link, uint64_t size);
 /* The first send of a request that may be lent. True: the relay has it. */
 PSD_MUST_CHECK bool ps_lend(psd_client_t *client, const ps_effect_t *effect,
                             const ps_slice_request_t *request);
+/* A request was sent, or lent: of a push that could be lent, its bytes and the time of a direct
+ * way are measured. The second, when it was answered and has metered_us. */
+void ps_lend_meter(psd_client_t *client, ps_slice_request_t *request, bool is_direct);
+void ps_lend_metered(psd_client_t *client, ps_slice_request_t *request);
 /* Once a turn: what became of what was lent. */
 void ps_lend_hear(psd_client_t *client);
 #endif

@@ -132,6 +132,9 @@ void ps_marks_send(psd_client_t *client, struct ps_slice_requests *marks)
 
     self->stamp.clock++;
     ps_beat_set_clock(self->beat, self->stamp.member, self->stamp.clock);
+    if (client->desk != NULL) {
+        ps_desk_clock(client->desk, self->stamp.clock, ps_now_us());
+    }
     ps_hold_mark(client);
     send_marks(client, marks);
 }

@@ -155,7 +155,7 @@ static bool is_fixed(const ps_slice_request_t *request, const ps_socket_t *socke
 
 /* Through the filter, or to the relay. */
 static psd_status_t send_by_detour(psd_client_t *self, const ps_effect_t *effect,
-                                   ps_slice_request_t *request)
+                                   ps_slice_request_t *request, bool *ret_lent)
 {
     ps_socket_t *socket = self->links[effect->to].socket;
 
@@ -163,7 +163,8 @@ static psd_status_t send_by_detour(psd_client_t *self, const ps_effect_t *effect
         return ps_link_send_filtered(self, effect->to, &request->filter, &effect->message,
                                      effect->payload, request->n_sends > 1);
     }
-    if (ps_lend(self, effect, request)) {
+    *ret_lent = ps_lend(self, effect, request);
+    if (*ret_lent) {
         request->n_fixed_sends -= is_fixed(request, socket) ? 1 : 0; /* no socket got it */
         return PSD_OK;
     }
@@ -176,6 +177,7 @@ static void send_message(psd_client_t *self, const ps_effect_t *effect)
 {
     ps_slice_request_t *request = effect->owner;
     ps_socket_t *socket = NULL;
+    bool is_lent = false;
     psd_status_t rc = PSD_OK;
 
     if (self->broken != PSD_OK || effect->to >= self->n_links) {
@@ -189,7 +191,7 @@ static void send_message(psd_client_t *self, const ps_effect_t *effect)
     }
     /* A message that is not sent is as good as lost: the session retries. */
     if (request != NULL && request->detour != 0) {
-        rc = send_by_detour(self, effect, request);
+        rc = send_by_detour(self, effect, request, &is_lent);
     } else if (request != NULL && request->n_sends > 1) {
         rc = ps_socket_send_again(socket, &effect->message, effect->payload, NULL);
     } else {
@@ -197,6 +199,9 @@ static void send_message(psd_client_t *self, const ps_effect_t *effect)
     }
     if (rc == PSD_NOMEM) {
         ps_client_break(self, PSD_NOMEM, "no memory to send");
+    }
+    if (self->desk != NULL && request != NULL) {
+        ps_lend_meter(self, request, rc == PSD_OK && !is_lent);
     }
 }
 

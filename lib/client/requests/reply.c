@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/cursor.h"
 #include "client/requests/by_peer.h"
+#include "client/requests/lend.h"
 #include "client/requests/result.h"
 #include "client/requests/trace.h"
 
@@ -214,6 +215,9 @@ void ps_slice_request_answered(psd_client_t *client, ps_slice_request_t *self,
         return;
     }
     self->was_answered = true;
+    if (self->metered_us != 0) {
+        ps_lend_metered(client, self);
+    }
     if (message->kind == PS_KIND_VALUES && self->by_peer != NULL) {
         ps_by_peer_digest(client, self, message, payload);
     } else if (message->kind == PS_KIND_VALUES && wants_values) {

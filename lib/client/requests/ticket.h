@@ -94,6 +94,7 @@ struct ps_slice_request {
     uint64_t op;           /* of the session; 0: it waits, or has ended */
     bool is_sent;          /* counted in its queue as in flight … */
     uint64_t sent_bytes;   /* … with this number of bytes */
+    uint64_t metered_us;   /* when its deltas went to the shard; 0: nobody measures it */
     bool was_answered;     /* by ACK or VALUES */
     bool marks;            /* it finishes a clock there: a mark, or the last push */
     bool is_direct;        /* its rows come from the shard, whatever the plan says */

@@ -24,6 +24,7 @@ typedef struct ps_relay_member {
     uint32_t joins;
     uint32_t members; /* its clients, from 1 */
     char relay[PS_ENDPOINT_MAX + 1];
+    bool is_auto; /* the registry's own: PSD_OVERLAY=auto */
 } ps_relay_member_t;
 
 typedef struct ps_relay_facts {

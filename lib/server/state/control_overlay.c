@@ -43,20 +43,34 @@ static psd_status_t key_of(const ps_watch_t *watch, ps_id_t *ret_key, psd_error_
     return watch->overlay.facts.version != 0 ? PSD_OK : ps_random(ret_key, sizeof *ret_key, err);
 }
 
+static psd_status_t read_report(const ps_doc_t *doc, ps_overlay_report_t *ret_report,
+                                psd_error_t *err)
+{
+    const ps_doc_t *overlay = NULL;
+    psd_status_t rc = ps_doc_get_object(doc, "overlay", &overlay, err);
+
+    return rc == PSD_OK ? ps_overlay_report_from_doc(overlay, ret_report, err) : rc;
+}
+
 psd_status_t ps_control_overlay_beat(ps_control_t *self, const ps_control_request_t *request,
                                      const ps_job_t *job, uint32_t rank, uint64_t clock,
                                      psd_error_t *err)
 {
     const ps_worker_t *worker = ps_job_worker(job, rank);
     ps_watch_t *watch = ps_watches_get(&self->watches, job->id);
-    const char *relay = "";
-    uint64_t known = 0;
     ps_id_t key = {{0}};
+    ps_overlay_report_t report;
+    ps_overlay_beat_t beat = {
+        .relay = "", .clock = clock, .unix_ms = ps_unix_ms(), .now_us = ps_now_us(), .key = &key};
     ps_doc_t *doc = NULL;
-    psd_status_t rc = ps_doc_get_text(request->doc, "relay", PS_ENDPOINT_MAX, &relay, err);
+    psd_status_t rc = ps_doc_get_text(request->doc, "relay", PS_ENDPOINT_MAX, &beat.relay, err);
 
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64_or(request->doc, "plan", 0, UINT64_MAX, 0, &known, err);
+        rc = ps_doc_get_u64_or(request->doc, "plan", 0, UINT64_MAX, 0, &beat.known, err);
+    }
+    if (rc == PSD_OK && ps_doc_has(request->doc, "overlay")) {
+        rc = read_report(request->doc, &report, err);
+        beat.report = &report;
     }
     if (rc == PSD_OK && (watch == NULL || worker == NULL)) {
         rc = ps_control_no_memory(err);
@@ -64,7 +78,7 @@ psd_status_t ps_control_overlay_beat(ps_control_t *self, const ps_control_reques
     if (rc == PSD_OK) {
         rc = check_worker(watch, request, worker, err);
     }
-    if (rc == PSD_OK && !is_allowed(self, relay)) {
+    if (rc == PSD_OK && !is_allowed(self, beat.relay)) {
         return ps_doc_set_text(request->reply, "relay_refused",
                                "other machines can reach it, and deltas are not encrypted; "
                                "allowed: loopback, or set security.allow_plaintext: true")
@@ -75,16 +89,14 @@ psd_status_t ps_control_overlay_beat(ps_control_t *self, const ps_control_reques
         rc = key_of(watch, &key, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_overlay_job_beat(&watch->overlay, job, worker, relay, clock, known, ps_unix_ms(),
-                                 &key, err);
+        rc = ps_overlay_job_beat(&watch->overlay, job, worker, &beat, err);
     }
-    if (rc != PSD_OK || watch->overlay.facts.version <= known) {
+    if (rc != PSD_OK || watch->overlay.facts.version <= beat.known) {
         return rc;
     }
     doc = ps_doc_add_object(request->reply, "overlay");
-    return doc != NULL && ps_relay_facts_to_doc(&watch->overlay.facts, doc)
-               ? PSD_OK
-               : ps_control_no_memory(err);
+    return doc != NULL && ps_overlay_job_to_doc(&watch->overlay, doc) ? PSD_OK
+                                                                      : ps_control_no_memory(err);
 }
 
 bool ps_control_add_overlay(const ps_control_t *self, uint32_t job, ps_doc_t *doc)

@@ -60,3 +60,53 @@ Test(desk, news_come_in_order)
     cr_assert_eq(ps_desk_hear(desk, news, 3), 0);
     ps_desk_release(&desk);
 }
+
+Test(desk, a_report_has_what_was_measured_since_the_last_one)
+{
+    ps_overlay_report_t report;
+    ps_desk_t *desk = NULL;
+
+    cr_assert_eq(ps_desk_new("tcp://h:1", &desk, NULL), PSD_OK);
+    ps_desk_report(desk, 5, &report);
+    cr_assert_not(report.is_auto);
+    cr_assert_eq(report.ago_us, 0);
+    cr_assert_eq(report.n_links, 0);
+    ps_desk_set_auto(desk);
+    ps_desk_pushed(desk, 700);
+    ps_desk_clock(desk, 3, 1000);
+    ps_desk_pushed(desk, 800);
+    ps_desk_moved(desk, 2, 100, 0, 10);
+    ps_desk_moved(desk, PS_OVERLAY_NODES, 1000000, 100, 300);
+    ps_desk_report(desk, 1500, &report);
+    cr_assert(report.is_auto);
+    cr_assert_eq(report.clock, 3);
+    cr_assert_eq(report.ago_us, 500);
+    cr_assert_eq(report.bytes, 700, "what was pushed later is of the next clock");
+    cr_assert_eq(report.n_links, 1, "100 bytes say nothing of a link");
+    cr_assert_eq(report.links[0].to, PS_OVERLAY_NODES);
+    cr_assert_eq(report.links[0].bytes, 1000000);
+    cr_assert_eq(report.links[0].us, 200);
+    ps_desk_moved(desk, 2, 1000000, 20, 30);
+    ps_desk_report(desk, UINT64_MAX, &report);
+    cr_assert_eq(report.n_links, 1);
+    cr_assert_eq(report.links[0].to, 2);
+    cr_assert_eq(report.links[0].us, 20);
+    cr_assert_eq(report.ago_us, UINT64_C(3600000000));
+    ps_desk_release(&desk);
+}
+
+Test(desk, more_ends_than_there_is_room_for_forget_the_least)
+{
+    ps_overlay_report_t report;
+    ps_desk_t *desk = NULL;
+
+    cr_assert_eq(ps_desk_new("tcp://h:1", &desk, NULL), PSD_OK);
+    for (uint32_t i = 0; i < PS_OVERLAY_REPORT_LINKS; i++) {
+        ps_desk_moved(desk, i, i == 5 ? 10 : 1000000, 0, 10);
+    }
+    ps_desk_moved(desk, 99, 1000000, 0, 10);
+    ps_desk_report(desk, 0, &report);
+    cr_assert_eq(report.n_links, PS_OVERLAY_REPORT_LINKS);
+    cr_assert_eq(report.links[5].to, 99);
+    ps_desk_release(&desk);
+}

@@ -3,6 +3,7 @@
 #include "server/nodes/overlay_job.h"
 
 #include <criterion/criterion.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "support/fail_alloc.h"
@@ -33,8 +34,10 @@ static psd_status_t beat(uint32_t worker, uint64_t clock, uint64_t unix_ms)
 {
     static const char *const relays[4] = {"tcp://h0:1", "tcp://h1:1", "tcp://h2:1", "tcp://h3:1"};
 
-    return ps_overlay_job_beat(&overlay, &job, &workers[worker], relays[worker], clock, 0, unix_ms,
-                               &key, NULL);
+    const ps_overlay_beat_t said = {
+        .relay = relays[worker], .clock = clock, .unix_ms = unix_ms, .key = &key};
+
+    return ps_overlay_job_beat(&overlay, &job, &workers[worker], &said, NULL);
 }
 
 Test(overlay_job, each_one_that_comes_makes_a_plan)
@@ -96,9 +99,10 @@ Test(overlay_job, who_goes_or_gets_a_client_is_in_no_plan)
 
 static uint64_t version_for(uint64_t known)
 {
-    cr_assert_eq(
-        ps_overlay_job_beat(&overlay, &job, &workers[0], "tcp://h0:1", 3, known, 1000, &key, NULL),
-        PSD_OK);
+    const ps_overlay_beat_t said = {
+        .relay = "tcp://h0:1", .clock = 3, .known = known, .unix_ms = 1000, .key = &key};
+
+    cr_assert_eq(ps_overlay_job_beat(&overlay, &job, &workers[0], &said, NULL), PSD_OK);
     return overlay.facts.version;
 }
 
@@ -114,10 +118,9 @@ Test(overlay_job, a_plan_is_newer_than_those_that_workers_have)
 Test(overlay_job, an_address_that_is_none_is_refused)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    const ps_overlay_beat_t said = {.relay = "ipc:///tmp/x", .unix_ms = 1, .key = &key};
 
-    cr_assert_eq(
-        ps_overlay_job_beat(&overlay, &job, &workers[0], "ipc:///tmp/x", 0, 0, 1, &key, err),
-        PSD_INVALID);
+    cr_assert_eq(ps_overlay_job_beat(&overlay, &job, &workers[0], &said, err), PSD_INVALID);
     cr_assert_str_eq(psd_error_text(err), "a relay at \"ipc:///tmp/x\"; allowed: tcp://HOST:PORT");
     cr_assert_eq(overlay.facts.version, 0);
 }
@@ -151,4 +154,110 @@ Test(overlay_job, without_memory_the_next_heartbeat_begins_again)
     cr_assert_eq(overlay.facts.n_members, 1);
     cr_assert_eq(beat(0, 0, 1), PSD_OK);
     cr_assert_eq(overlay.facts.n_members, 1);
+}
+
+/* ---- PSD_OVERLAY=auto ---- */
+
+#define CLOCK_US 4000000
+#define CLOCK_BYTES 8000000
+#define UP_US 3900000
+
+/* Worker's heartbeat after so many clocks, which goes by plan `known`. */
+static psd_status_t beat_auto(uint32_t worker, uint64_t clock, uint64_t known, bool is_auto)
+{
+    static const char *const relays[4] = {"tcp://h0:1", "tcp://h1:1", "tcp://h2:1", "tcp://h3:1"};
+    const ps_overlay_report_t report = {.is_auto = is_auto,
+                                        .clock = clock,
+                                        .bytes = clock * CLOCK_BYTES,
+                                        .n_links = clock > 0 ? 2 : 0,
+                                        .links = {{NODES, CLOCK_BYTES, UP_US}, {77, 1, 1}}};
+    const ps_overlay_beat_t said = {.relay = relays[worker],
+                                    .clock = clock,
+                                    .known = known,
+                                    .report = &report,
+                                    .unix_ms = 9,
+                                    .now_us = clock * CLOCK_US,
+                                    .key = &key};
+
+    return ps_overlay_job_beat(&overlay, &job, &workers[worker], &said, NULL);
+}
+
+/* As workers get it. */
+static bool is_star(void)
+{
+    PSD_AUTO(ps_relay_facts_done) ps_relay_facts_t got = {.version = 0};
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
+
+    cr_assert(ps_overlay_job_to_doc(&overlay, doc));
+    cr_assert_eq(ps_relay_facts_from_doc(doc, &got, NULL), PSD_OK);
+    cr_assert_eq(got.version, overlay.facts.version);
+    cr_assert(got.n_members == 0 || got.n_members == 4);
+    return got.n_members == 0;
+}
+
+static void do_clocks(uint64_t first, uint64_t last)
+{
+    for (uint64_t clock = first; clock <= last; clock++) {
+        for (uint32_t i = 4; i > 0; i--) {
+            cr_assert_eq(beat_auto(i - 1, clock, overlay.facts.version, true), PSD_OK);
+        }
+    }
+}
+
+Test(overlay_job, auto_begins_with_the_star_and_takes_a_tree_that_pays)
+{
+    const uint32_t star[4] = {NODES, NODES, NODES, NODES};
+    uint64_t version = 0;
+
+    do_clocks(0, 0);
+    cr_assert(overlay.is_auto);
+    cr_assert_eq(overlay.facts.n_members, 4);
+    cr_assert_arr_eq(overlay.facts.parents, star, sizeof star);
+    cr_assert(is_star());
+    version = overlay.facts.version;
+    do_clocks(1, 3);
+    cr_assert_eq(overlay.facts.version, version);
+    do_clocks(4, 4);
+    cr_assert_eq(overlay.facts.version, version + 1);
+    cr_assert_eq(overlay.facts.clock, 5);
+    cr_assert_eq(overlay.facts.n_colours, 4);
+    cr_assert_not(is_star());
+    /* The clocks take as long as before: it is left again, and not at once. */
+    do_clocks(5, 12);
+    cr_assert_not(is_star(), "no clock was slower than the star's");
+}
+
+Test(overlay_job, who_does_not_know_the_plan_measures_nothing)
+{
+    do_clocks(0, 0);
+    for (uint64_t clock = 1; clock < 20; clock++) {
+        cr_assert_eq(beat_auto(0, clock, overlay.facts.version - 1, true), PSD_OK);
+    }
+    cr_assert(is_star());
+}
+
+Test(overlay_job, one_worker_that_wants_a_tree_decides_for_all)
+{
+    do_clocks(0, 0);
+    cr_assert(is_star());
+    workers[3].joins = 2;
+    cr_assert_eq(beat_auto(3, 0, 0, false), PSD_OK);
+    cr_assert_not(overlay.is_auto);
+    cr_assert_not(is_star());
+}
+
+Test(overlay_job, people_see_what_was_measured)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
+
+    do_clocks(0, 4);
+    cr_assert(ps_overlay_job_view(&overlay, doc));
+    cr_assert(ps_doc_print(doc, &text));
+    cr_assert(ps_buffer_append(&text, "", 1));
+    cr_assert(strstr((const char *)text.data, "\"policy\":\"auto\"") != NULL);
+    cr_assert(strstr((const char *)text.data, "\"uses\":\"tree\"") != NULL);
+    cr_assert(strstr((const char *)text.data, "\"star_us\":4000000") != NULL);
+    cr_assert(strstr((const char *)text.data, "\"clock_bytes\":8000000") != NULL);
+    cr_assert(strstr((const char *)text.data, "{\"from\":3,\"bytes_s\":2051282}") != NULL);
 }

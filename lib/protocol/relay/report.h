@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_overlay_report - what a worker has measured, as its heartbeat says it
+ *
+ * What     How fast its transfers to the nodes and to other workers were, when it finished a
+ *          clock, and how many bytes of deltas it has pushed until then.
+ * Shape    {"policy":"auto","clock":c,"ago_us":t,"bytes":b,"links":[{"worker":1,"bytes":b,
+ *          "us":t},…]}: a link without "worker" is the one to the nodes.
+ * Units    Bytes; microseconds.
+ * Owner    Plain values.
+ */
+#ifndef PS_PROTOCOL_RELAY_REPORT_H
+#define PS_PROTOCOL_RELAY_REPORT_H
+
+#include "protocol/overlay/network.h"
+#include "psd/status.h"
+#include "wire/messages/doc.h"
+
+#define PS_OVERLAY_REPORT_LINKS 17u /* a parent for each colour, and the nodes */
+
+typedef struct ps_overlay_link {
+    uint32_t to; /* a worker, or PS_OVERLAY_NODES */
+    uint64_t bytes;
+    uint64_t us;
+} ps_overlay_link_t;
+
+typedef struct ps_overlay_report {
+    bool is_auto;    /* psd decides whether deltas go from worker to worker */
+    uint64_t clock;  /* that it finished last … */
+    uint64_t ago_us; /* … and how long ago */
+    uint64_t bytes;  /* of deltas, pushed until then; only the difference of two counts */
+    uint32_t n_links;
+    ps_overlay_link_t links[PS_OVERLAY_REPORT_LINKS];
+} ps_overlay_report_t;
+
+/* Sets all keys in doc. false: no memory. */
+PSD_MUST_CHECK bool ps_overlay_report_to_doc(const ps_overlay_report_t *self, ps_doc_t *doc);
+/* Errors: PSD_PROTO, PSD_INVALID what no worker says. */
+PSD_MUST_CHECK psd_status_t ps_overlay_report_from_doc(const ps_doc_t *doc,
+                                                       ps_overlay_report_t *ret, psd_error_t *err);
+#endif
