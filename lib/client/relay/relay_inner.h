@@ -55,7 +55,7 @@ typedef struct ps_under_way {
 } ps_under_way_t;
 
 struct ps_relay_thread {
-    ps_desk_t *desk; /* one holder */
+    ps_desk_t *desk; /* one holder; NULL in a test: nothing is measured */
     unsigned n_forks;
     bool runs;
     bool rows_go_on; /* rows go from worker to worker, too */

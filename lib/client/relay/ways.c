@@ -138,7 +138,7 @@ static void measure(const ps_relay_thread_t *self, ps_relay_way_t *way, ps_relay
         way->n_sent = 0;
     } else if (news == PS_RELAY_TAKEN && way->n_sent > 0) {
         way->n_sent--;
-        if (way->n_sent == 0) {
+        if (way->n_sent == 0 && self->desk != NULL) {
             ps_desk_moved(self->desk, way->to.worker, way->sent_bytes, way->sent_us, ps_now_us());
         }
     }
