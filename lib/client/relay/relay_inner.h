@@ -43,6 +43,8 @@ typedef struct ps_relay_way {
     uint32_t n_sent;     /* bundles that it has not taken yet … */
     uint64_t sent_bytes; /* … of so many bytes, since there was none … */
     uint64_t sent_us;    /* … at that time */
+    uint64_t newest;     /* the bundle that went there last */
+    uint64_t skip_to;    /* the newest when one was refused: up to it nothing is measured */
 } ps_relay_way_t;
 
 /* A bundle that the courier brings. */

@@ -132,11 +132,13 @@ static void on_rows(ps_relay_thread_t *self, const ps_relay_way_t *way,
 }
 
 /* All that went there has arrived. One that is refused says nothing of the link. */
-static void measure(const ps_relay_thread_t *self, ps_relay_way_t *way, ps_relay_news_t news)
+static void measure(const ps_relay_thread_t *self, ps_relay_way_t *way, uint64_t number,
+                    ps_relay_news_t news)
 {
     if (news == PS_RELAY_RETURNED) {
         way->n_sent = 0;
-    } else if (news == PS_RELAY_TAKEN && way->n_sent > 0) {
+        way->skip_to = way->newest;
+    } else if (news == PS_RELAY_TAKEN && way->n_sent > 0 && number > way->skip_to) {
         way->n_sent--;
         if (way->n_sent == 0 && self->desk != NULL) {
             ps_desk_moved(self->desk, way->to.worker, way->sent_bytes, way->sent_us, ps_now_us());
@@ -156,7 +158,7 @@ static void hear(ps_relay_thread_t *self, ps_relay_way_t *way, const ps_message_
                ps_relay_news(message, &number, &news)) {
         way->owes_ms = 0;
         way->owes_bytes = 0;
-        measure(self, way, news);
+        measure(self, way, number, news);
         ps_relay_heard(self->relay, self->now_ms, way->to.worker, number, news);
     } else if (way->is_ready && message->kind == PS_KIND_ROWS_ON) {
         way->owes_ms = way->owes_ms != 0 ? self->now_ms : 0; /* its answer comes after these */
@@ -250,6 +252,7 @@ bool ps_ways_send(ps_relay_thread_t *self, const ps_relay_deed_t *deed)
         way->sent_us = way->n_sent == 0 ? ps_now_us() : way->sent_us;
         way->sent_bytes = (way->n_sent == 0 ? 0 : way->sent_bytes) + ps_payload_size(payload);
         way->n_sent++;
+        way->newest = deed->number;
         return true;
     }
     return false;
