@@ -3,6 +3,7 @@
 #include "protocol/overlay/overlay_pilot.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
 
@@ -31,8 +32,16 @@ static double rate_to_nodes(const ps_overlay_pilot_t *self, uint32_t worker)
     return rate > self->own[worker] ? rate : self->own[worker];
 }
 
-/* What nobody has measured between two workers, or has forgotten. */
-static void guess_links(const ps_overlay_pilot_t *self, double *rates)
+/* What nobody has measured between two workers, or what is forgotten. */
+static double guess_link(const ps_overlay_pilot_t *self, uint32_t from, uint32_t to)
+{
+    double seen = self->seen[(size_t)from * self->n_workers + to];
+    double rate = fmin(self->own[from], self->own[to]);
+
+    return seen > 0 ? fmin(seen, rate) : rate;
+}
+
+static void fill_links(const ps_overlay_pilot_t *self, double *rates)
 {
     uint32_t n = self->n_workers;
 
@@ -41,7 +50,7 @@ static void guess_links(const ps_overlay_pilot_t *self, double *rates)
         for (uint32_t j = 0; j < n; j++) {
             double rate = ps_rates_of(self->rates, i, j, self->turn);
 
-            rate = rate > 0 ? rate : fmin(self->own[i], self->own[j]);
+            rate = rate > 0 ? rate : guess_link(self, i, j);
             rates[(size_t)i * (n + 1) + j] = i == j ? 0 : rate;
         }
     }
@@ -58,7 +67,7 @@ static psd_status_t make_world(const ps_overlay_pilot_t *self, const uint32_t *p
     if (world->rates == NULL || world->out == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a plan");
     }
-    guess_links(self, world->rates);
+    fill_links(self, world->rates);
     for (size_t i = 0; i < 2 * n_ends; i++) {
         world->out[i] = INFINITY;
     }
@@ -90,7 +99,9 @@ static void clear(ps_overlay_pilot_t *self)
     ps_overlay_plan_done(&self->plan);
     ps_rates_destroy(&self->rates);
     ps_free(self->own);
+    ps_free(self->seen);
     self->own = NULL;
+    self->seen = NULL;
     self->n_workers = 0;
 }
 
@@ -107,49 +118,61 @@ static void begin_again(ps_overlay_pilot_t *self)
 }
 
 /* Each worker sends to the nodes itself; how fast it does is measured from now on. */
-static psd_status_t take_star(ps_overlay_pilot_t *self, const uint32_t *positions, psd_error_t *err)
+static psd_status_t take_star(ps_overlay_pilot_t *self, psd_error_t *err)
 {
-    PSD_AUTO(world_done) world_t world = {.rates = NULL};
-    ps_overlay_plan_t star = {.parents = NULL};
-    psd_status_t rc = make_world(self, positions, &world, err);
+    uint32_t *parents = ps_alloc(self->n_workers, sizeof *parents);
 
-    if (rc == PSD_OK) {
-        rc = ps_overlay_plan_star(&world.network, &world.load, &star, err);
+    if (parents == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a plan");
     }
-    if (rc != PSD_OK) {
-        return rc;
+    for (uint32_t i = 0; i < self->n_workers; i++) {
+        parents[i] = PS_OVERLAY_NODES;
     }
     ps_overlay_plan_done(&self->plan);
-    self->plan = star;
+    self->plan =
+        (ps_overlay_plan_t){.n_workers = self->n_workers, .n_colours = 1, .parents = parents};
     self->choice.uses_tree = false;
+    self->choice.n_slow = 0;
     self->star_s = 0;
-    ps_rates_forget(self->rates, self->n_workers);
-    for (uint32_t i = 0; i < self->n_workers; i++) {
-        self->own[i] = 0;
+    self->pause_us = PS_OVERLAY_LONG_US;
+    if (self->rates != NULL) {
+        ps_rates_forget(self->rates, self->n_workers);
+        memset(self->own, 0, self->n_workers * sizeof *self->own);
     }
     begin_again(self);
     return PSD_OK;
 }
 
-psd_status_t ps_overlay_pilot_begin(ps_overlay_pilot_t *self, const uint32_t *positions,
-                                    uint32_t n_workers, psd_error_t *err)
+/* Room for what is measured. */
+static psd_status_t make_rates(ps_overlay_pilot_t *self, uint32_t n_workers, psd_error_t *err)
+{
+    self->own = ps_alloc(n_workers, sizeof *self->own);
+    self->seen = ps_alloc((size_t)n_workers * n_workers, sizeof *self->seen);
+    if (self->own == NULL || self->seen == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for measured links");
+    }
+    return ps_rates_new(n_workers + 1, PS_OVERLAY_EXPIRY, &self->rates, err);
+}
+
+psd_status_t ps_overlay_pilot_begin(ps_overlay_pilot_t *self, uint32_t n_workers, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
     clear(self);
     self->clock_s = 0;
+    self->better_from = 0;
+    self->better_wait = 0;
+    self->check = PS_OVERLAY_CHECK;
     if (n_workers == 0) {
         self->choice.uses_tree = false;
         return PSD_OK;
     }
-    self->own = ps_alloc(n_workers, sizeof *self->own);
-    if (self->own == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for measured links");
+    if (n_workers > 1 && n_workers <= PS_OVERLAY_PILOT_WORKERS) {
+        rc = make_rates(self, n_workers, err);
     }
-    rc = ps_rates_new(n_workers + 1, PS_OVERLAY_EXPIRY, &self->rates, err);
     if (rc == PSD_OK) {
         self->n_workers = n_workers;
-        rc = take_star(self, positions, err);
+        rc = take_star(self, err);
     }
     if (rc != PSD_OK) {
         clear(self);
@@ -166,6 +189,11 @@ void ps_overlay_pilot_link(ps_overlay_pilot_t *self, uint32_t from, uint32_t to,
     ps_rates_measured(self->rates, from, to, bytes, us, self->turn);
     if (to == self->n_workers && !self->choice.uses_tree) {
         self->own[from] = ps_rates_of(self->rates, from, to, self->turn);
+    } else if (to < self->n_workers) {
+        double rate = ps_rates_of(self->rates, from, to, self->turn);
+        double *seen = &self->seen[(size_t)from * self->n_workers + to];
+
+        *seen = rate > 0 ? rate : *seen;
     }
 }
 
@@ -181,8 +209,7 @@ double ps_overlay_pilot_rate(const ps_overlay_pilot_t *self, uint32_t from, uint
 /* Is it known how fast each worker sends, and is there enough to send? */
 static bool is_known(const ps_overlay_pilot_t *self)
 {
-    bool known = self->n_workers > 1 && self->n_workers <= PS_OVERLAY_PILOT_WORKERS &&
-                 self->bytes >= PS_RATES_MEASURE_BYTES;
+    bool known = self->bytes >= PS_RATES_MEASURE_BYTES;
 
     for (uint32_t i = 0; known && i < self->n_workers; i++) {
         known = self->own[i] > 0;
@@ -205,7 +232,26 @@ static void take_tree(ps_overlay_pilot_t *self, ps_overlay_plan_t *plan)
     ps_overlay_plan_done(&self->plan);
     self->plan = *plan;
     *plan = (ps_overlay_plan_t){.parents = NULL};
-    begin_again(self);
+}
+
+/* By the registry's clock: workers may report as often as they like. */
+static bool may_plan(const ps_overlay_pilot_t *self)
+{
+    return self->planned_us == 0 || self->last.now_us >= self->planned_us + self->pause_us;
+}
+
+/* A tree by what is known now. */
+static psd_status_t make_tree(ps_overlay_pilot_t *self, const world_t *world,
+                              ps_overlay_plan_t *ret_tree, psd_error_t *err)
+{
+    psd_status_t rc = ps_overlay_plan_make(&world->network, &world->load, ret_tree, err);
+
+    if (rc == PSD_OK) {
+        self->planned_us = self->last.now_us;
+        self->pause_us =
+            self->pause_us * 2 < PS_OVERLAY_PAUSE_US ? self->pause_us * 2 : PS_OVERLAY_PAUSE_US;
+    }
+    return rc;
 }
 
 /* In the star: does a tree promise enough? */
@@ -218,20 +264,23 @@ static psd_status_t look_for_tree(ps_overlay_pilot_t *self, const uint32_t *posi
     psd_status_t rc = PSD_OK;
 
     self->star_s = self->star_s == 0 ? self->clock_s : (self->star_s + self->clock_s) / 2;
-    if (self->last.clock < self->choice.wait_until || !is_known(self)) {
+    if (self->turn < self->choice.wait_until || !is_known(self) || !may_plan(self)) {
         return PSD_OK;
     }
     rc = make_world(self, positions, &world, err);
     if (rc == PSD_OK) {
-        rc = ps_overlay_plan_make(&world.network, &world.load, &tree, err);
+        rc = make_tree(self, &world, &tree, err);
     }
     if (rc != PSD_OK) {
         return rc;
     }
     promised = tree;
     promise_clocks(self, &promised);
-    if (ps_overlay_auto_choose(&self->choice, &promised, PS_OVERLAY_GAIN, self->last.clock)) {
+    if (ps_overlay_auto_choose(&self->choice, &promised, PS_OVERLAY_GAIN, self->turn)) {
         take_tree(self, &tree);
+        begin_again(self);
+        self->pause_us = PS_OVERLAY_LONG_US;
+        self->check_at = self->turn + self->check;
         *ret_changed = true;
     }
     return PSD_OK;
@@ -246,12 +295,16 @@ static psd_status_t look_for_better(ps_overlay_pilot_t *self, const uint32_t *po
     psd_status_t rc = make_world(self, positions, &world, err);
 
     if (rc == PSD_OK) {
-        rc = ps_overlay_plan_make(&world.network, &world.load, &tree, err);
+        rc = make_tree(self, &world, &tree, err);
     }
     if (rc == PSD_OK &&
         tree.seconds * PS_OVERLAY_REPLAN <
             ps_overlay_plan_seconds(&world.network, &world.load, self->plan.parents)) {
         take_tree(self, &tree);
+        self->better_wait = self->better_wait == 0 ? PS_OVERLAY_WAIT_TURNS : self->better_wait * 2;
+        self->better_wait =
+            self->better_wait > PS_OVERLAY_WAIT_MAX ? PS_OVERLAY_WAIT_MAX : self->better_wait;
+        self->better_from = self->turn + self->better_wait;
         *ret_changed = true;
     }
     return rc;
@@ -263,11 +316,18 @@ static psd_status_t judge_tree(ps_overlay_pilot_t *self, const uint32_t *positio
 {
     psd_status_t rc = PSD_OK;
 
-    ps_overlay_auto_took(&self->choice, &self->plan, self->clock_s, self->last.clock);
-    if (self->choice.uses_tree) {
-        return is_known(self) ? look_for_better(self, positions, ret_changed, err) : PSD_OK;
+    ps_overlay_auto_took(&self->choice, &self->plan, self->clock_s, self->turn);
+    if (!self->choice.uses_tree) {
+        memset(self->seen, 0, (size_t)self->n_workers * self->n_workers * sizeof *self->seen);
+        self->check = PS_OVERLAY_CHECK;
+    } else if (self->turn >= self->check_at) {
+        self->check = self->check < PS_OVERLAY_CHECK_MAX ? self->check * 2 : self->check;
+    } else {
+        return is_known(self) && self->turn >= self->better_from && may_plan(self)
+                   ? look_for_better(self, positions, ret_changed, err)
+                   : PSD_OK;
     }
-    rc = take_star(self, positions, err);
+    rc = take_star(self, err);
     *ret_changed = rc == PSD_OK;
     return rc;
 }
@@ -306,7 +366,9 @@ psd_status_t ps_overlay_pilot_heard(ps_overlay_pilot_t *self, const uint32_t *po
     self->last = *said;
     self->turn++;
     if (!said->has_plan) {
-        begin_again(self);
+        if (!self->choice.uses_tree || !self->is_measuring) {
+            begin_again(self); /* else one tree follows another, and is judged all the time */
+        }
         return PSD_OK;
     }
     if (self->n_skip > 0) {

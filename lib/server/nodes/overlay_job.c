@@ -148,7 +148,7 @@ static psd_status_t make_plan(ps_overlay_job_t *self, psd_error_t *err)
     if (!self->is_auto) {
         return fix_plan(facts, positions, err);
     }
-    rc = ps_overlay_pilot_begin(&self->pilot, positions, (uint32_t)facts->n_members, err);
+    rc = ps_overlay_pilot_begin(&self->pilot, (uint32_t)facts->n_members, err);
     return rc == PSD_OK ? take_plan(self, err) : rc;
 }
 
@@ -163,6 +163,7 @@ static psd_status_t hear_report(ps_overlay_job_t *self, const ps_worker_t *worke
     const ps_overlay_said_t said = {
         .clock = report->clock,
         .at_us = beat->now_us > report->ago_us ? beat->now_us - report->ago_us : 0,
+        .now_us = beat->now_us,
         .bytes = report->bytes,
         .has_plan = beat->known == facts->version};
 
@@ -247,7 +248,7 @@ bool ps_overlay_job_to_doc(const ps_overlay_job_t *self, ps_doc_t *doc)
 static bool add_links(const ps_overlay_job_t *self, ps_doc_t *array)
 {
     const ps_relay_facts_t *facts = &self->facts;
-    uint32_t n = (uint32_t)facts->n_members;
+    uint32_t n = self->pilot.rates == NULL ? 0 : (uint32_t)facts->n_members;
     bool fits = true;
 
     for (uint32_t from = 0; fits && from < n; from++) {
@@ -269,6 +270,8 @@ static bool add_pilot(const ps_overlay_job_t *self, ps_doc_t *overlay)
 {
     const ps_overlay_pilot_t *pilot = &self->pilot;
     bool is_tree = pilot->choice.uses_tree;
+    uint64_t wait =
+        pilot->choice.wait_until > pilot->turn ? pilot->choice.wait_until - pilot->turn : 0;
     ps_doc_t *links = ps_doc_add_array(overlay, "links");
 
     return links != NULL && ps_doc_set_text(overlay, "uses", is_tree ? "tree" : "star") &&
@@ -277,7 +280,7 @@ static bool add_pilot(const ps_overlay_job_t *self, ps_doc_t *overlay)
            ps_doc_set_u64(overlay, "promised_us",
                           is_tree ? (uint64_t)(pilot->plan.seconds * 1e6) : 0) &&
            ps_doc_set_u64(overlay, "clock_bytes", (uint64_t)pilot->bytes) &&
-           ps_doc_set_u64(overlay, "next_try", pilot->choice.wait_until) && add_links(self, links);
+           ps_doc_set_u64(overlay, "next_try", wait) && add_links(self, links);
 }
 
 /* Whom it sends to, for each colour: "worker 3", "nodes". */

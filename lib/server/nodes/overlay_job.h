@@ -5,9 +5,9 @@
  * What     Workers say with their heartbeats where their relays listen. Whenever one comes or
  *          goes, there is a new plan, with a greater version: a fixed tree; or, where all say
  *          PSD_OVERLAY=auto, what the pilot makes of their reports. A worker with further clients
- * is in none: only its first client lends. None of it is stored: another registry member makes a
- * plan of its own, from the next heartbeats, and its version is greater, because it begins with the
- * wall clock.
+ *          is in none: only its first client lends. None of it is stored: another registry member
+ *          makes a plan of its own, from the next heartbeats, and its version is greater, because
+ *          it begins with the wall clock.
  * Owner    The job's watch; zeroed at first. Threads: confined to one.
  */
 #ifndef PS_SERVER_OVERLAY_JOB_H

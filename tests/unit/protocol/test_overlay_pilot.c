@@ -17,11 +17,12 @@ typedef struct job {
     ps_overlay_pilot_t pilot;
     uint64_t clock;
     uint64_t at_us;
-    double bytes;  /* pushed in a clock */
-    double sent;   /* so far */
-    double star_s; /* how long a clock takes in the star … */
-    double tree_s; /* … and in a tree */
-    double up_s;   /* of a push in the star */
+    double bytes;     /* pushed in a clock */
+    double sent;      /* so far */
+    double star_s;    /* how long a clock takes in the star … */
+    double tree_s;    /* … and in a tree */
+    double up_s;      /* of a push in the star */
+    uint64_t link_us; /* of a quarter of it between two workers */
     unsigned n_changes;
 } job_t;
 
@@ -29,8 +30,9 @@ static const uint32_t positions[WORKERS] = {0, 1, 2, 3, 4, 5, 6, 7};
 
 static void open_job(job_t *job)
 {
-    *job = (job_t){.bytes = 10 * MB, .star_s = STAR_S, .tree_s = TREE_S, .up_s = STAR_S / 2};
-    cr_assert_eq(ps_overlay_pilot_begin(&job->pilot, positions, WORKERS, NULL), PSD_OK);
+    *job = (job_t){
+        .bytes = 10 * MB, .star_s = STAR_S, .tree_s = TREE_S, .up_s = STAR_S / 2, .link_us = 20000};
+    cr_assert_eq(ps_overlay_pilot_begin(&job->pilot, WORKERS, NULL), PSD_OK);
     cr_assert_not(job->pilot.choice.uses_tree);
 }
 
@@ -52,11 +54,12 @@ static void do_clock(job_t *job)
             ps_overlay_pilot_link(pilot, i, WORKERS, (uint64_t)job->bytes,
                                   (uint64_t)(job->up_s * 1e6 / (is_tree ? WORKERS : 1)));
         } else {
-            ps_overlay_pilot_link(pilot, i, to, (uint64_t)job->bytes / 4, 20000);
+            ps_overlay_pilot_link(pilot, i, to, (uint64_t)job->bytes / 4, job->link_us);
         }
     }
     said.clock = job->clock;
     said.at_us = job->at_us;
+    said.now_us = job->at_us;
     said.bytes = (uint64_t)job->sent;
     cr_assert_eq(ps_overlay_pilot_heard(pilot, positions, &said, &changed, NULL), PSD_OK);
     job->n_changes += changed ? 1 : 0;
@@ -106,6 +109,97 @@ Test(overlay_pilot, a_tree_that_does_not_deliver_is_left_and_tried_more_and_more
     ps_overlay_pilot_done(&job.pilot);
 }
 
+/* Each tree has links that nobody has used before. */
+Test(overlay_pilot, links_that_are_slower_than_guessed_bring_few_plans)
+{
+    job_t job;
+
+    open_job(&job);
+    job.link_us = 4000000;
+    do_clocks(&job, 1000);
+    cr_assert_leq(job.n_changes, 14, "it changed %u times", job.n_changes);
+    ps_overlay_pilot_done(&job.pilot);
+}
+
+/* Reports that are as many as a worker likes. */
+Test(overlay_pilot, plans_are_not_more_often_than_the_registrys_clock_allows)
+{
+    uint64_t last_us = 0;
+    unsigned n_plans = 0;
+    bool changed = false;
+    job_t job;
+
+    open_job(&job);
+    for (uint64_t i = 1; i < 2000; i++) {
+        /* It says 3 s a clock, of which its pushes take 0.1 s, every 10 ms. */
+        const ps_overlay_said_t said = {.clock = i,
+                                        .at_us = i * 3000000,
+                                        .now_us = i * 10000,
+                                        .bytes = i * 10000000,
+                                        .has_plan = true};
+
+        for (uint32_t k = 0; k < WORKERS; k++) {
+            ps_overlay_pilot_link(&job.pilot, k, WORKERS, 10000000, 100000);
+        }
+        cr_assert_eq(ps_overlay_pilot_heard(&job.pilot, positions, &said, &changed, NULL), PSD_OK);
+        cr_assert_not(changed);
+        if (job.pilot.planned_us != last_us) {
+            cr_assert(n_plans == 0 || said.now_us >= last_us + PS_OVERLAY_LONG_US);
+            last_us = job.pilot.planned_us;
+            n_plans++;
+        }
+    }
+    cr_assert_geq(n_plans, 2);
+    cr_assert_leq(n_plans, 4, "%u plans in 20 s", n_plans);
+    ps_overlay_pilot_done(&job.pilot);
+}
+
+Test(overlay_pilot, many_workers_or_one_are_a_star_that_measures_nothing)
+{
+    const ps_overlay_said_t said = {.clock = 1, .at_us = 1, .now_us = 1, .has_plan = true};
+    const uint32_t numbers[] = {1, PS_OVERLAY_PILOT_WORKERS + 1};
+    ps_overlay_pilot_t pilot = {.n_workers = 0};
+    bool changed = false;
+
+    for (size_t i = 0; i < 2; i++) {
+        cr_assert_eq(ps_overlay_pilot_begin(&pilot, numbers[i], NULL), PSD_OK);
+        cr_assert_eq(pilot.rates, NULL);
+        cr_assert_eq(pilot.own, NULL);
+        cr_assert_eq(pilot.plan.n_workers, numbers[i]);
+        cr_assert_eq(pilot.plan.n_colours, 1);
+        for (uint32_t k = 0; k < numbers[i]; k++) {
+            cr_assert_eq(pilot.plan.parents[k], PS_OVERLAY_NODES);
+        }
+        ps_overlay_pilot_link(&pilot, 0, numbers[i], 1000000, 1);
+        cr_assert_eq(ps_overlay_pilot_rate(&pilot, 0, numbers[i]), 0);
+        cr_assert_eq(ps_overlay_pilot_heard(&pilot, positions, &said, &changed, NULL), PSD_OK);
+        cr_assert_not(changed);
+    }
+    ps_overlay_pilot_done(&pilot);
+}
+
+/* The program computes less than before: the tree is much worse than the star is by now. */
+Test(overlay_pilot, the_star_is_measured_again_now_and_then)
+{
+    unsigned n_tree = 0;
+    job_t job;
+
+    open_job(&job);
+    do_clocks(&job, 10);
+    cr_assert(job.pilot.choice.uses_tree);
+    job.star_s = 1;
+    job.up_s = 0.05;
+    do_clocks(&job, PS_OVERLAY_CHECK);
+    cr_assert_not(job.pilot.choice.uses_tree);
+    cr_assert_float_eq(job.pilot.star_s, 1, 0.01);
+    for (int i = 0; i < 100; i++) {
+        do_clock(&job);
+        n_tree += job.pilot.choice.uses_tree ? 1 : 0;
+    }
+    cr_assert_eq(n_tree, 0);
+    ps_overlay_pilot_done(&job.pilot);
+}
+
 Test(overlay_pilot, a_small_model_stays_in_the_star)
 {
     job_t job;
@@ -136,8 +230,11 @@ Test(overlay_pilot, clocks_may_be_short)
 
     open_job(&job);
     for (uint64_t i = 1; i < 6 && !changed; i++) {
-        const ps_overlay_said_t said = {
-            .clock = i * 5, .at_us = i * 500000, .bytes = i * 5 * 3000000, .has_plan = true};
+        const ps_overlay_said_t said = {.clock = i * 5,
+                                        .at_us = i * 500000,
+                                        .now_us = i * 500000,
+                                        .bytes = i * 5 * 3000000,
+                                        .has_plan = true};
 
         for (uint32_t k = 0; k < WORKERS; k++) {
             ps_overlay_pilot_link(&job.pilot, k, WORKERS, 5 * 3000000, 450000);
@@ -157,13 +254,13 @@ Test(overlay_pilot, who_comes_or_goes_begins_with_the_star)
     open_job(&job);
     do_clocks(&job, 5);
     cr_assert(job.pilot.choice.uses_tree);
-    cr_assert_eq(ps_overlay_pilot_begin(&job.pilot, positions, WORKERS - 1, NULL), PSD_OK);
+    cr_assert_eq(ps_overlay_pilot_begin(&job.pilot, WORKERS - 1, NULL), PSD_OK);
     cr_assert_not(job.pilot.choice.uses_tree);
     cr_assert_eq(job.pilot.plan.n_workers, WORKERS - 1);
     for (uint32_t i = 0; i < WORKERS - 1; i++) {
         cr_assert_eq(job.pilot.plan.parents[i], PS_OVERLAY_NODES);
     }
-    cr_assert_eq(ps_overlay_pilot_begin(&job.pilot, positions, 0, NULL), PSD_OK);
+    cr_assert_eq(ps_overlay_pilot_begin(&job.pilot, 0, NULL), PSD_OK);
     cr_assert_eq(job.pilot.plan.parents, NULL);
     ps_overlay_pilot_link(&job.pilot, 0, 0, 1000000, 1);
     cr_assert_eq(ps_overlay_pilot_rate(&job.pilot, 0, 0), 0);
@@ -181,6 +278,7 @@ Test(overlay_pilot, without_memory_the_plan_stays)
     for (size_t i = 0; rc != PSD_OK; i++) {
         const ps_overlay_said_t said = {.clock = job.clock + 1 + i,
                                         .at_us = job.at_us + (i + 1) * 12800000,
+                                        .now_us = job.at_us + (i + 1) * 12800000,
                                         .bytes = (uint64_t)job.sent + (i + 1) * 10000000,
                                         .has_plan = true};
 

@@ -413,3 +413,21 @@ Test(overlay_plan, auto_leaves_a_tree_that_does_not_keep_its_promise)
     cr_assert(!ps_overlay_auto_choose(&choice, &good, PS_OVERLAY_GAIN, 25 + 31));
     cr_assert(ps_overlay_auto_choose(&choice, &good, PS_OVERLAY_GAIN, 25 + 32));
 }
+
+Test(overlay_plan, a_tree_that_lasts_makes_auto_forget_those_that_failed)
+{
+    ps_overlay_auto_t choice = {.wait = 64};
+    ps_overlay_plan_t good = {.seconds = 1, .star_s = 6};
+
+    cr_assert(ps_overlay_auto_choose(&choice, &good, PS_OVERLAY_GAIN, 100));
+    ps_overlay_auto_took(&choice, &good, 2, 163);
+    cr_assert_eq(choice.wait, 64);
+    ps_overlay_auto_took(&choice, &good, 7, 164);
+    cr_assert_eq(choice.wait, 64, "a slow clock is no reason");
+    ps_overlay_auto_took(&choice, &good, 2, 165);
+    cr_assert_eq(choice.wait, 0);
+    for (uint64_t turn = 166; turn < 169; turn++) {
+        ps_overlay_auto_took(&choice, &good, 7, turn);
+    }
+    cr_assert_eq(choice.wait, PS_OVERLAY_WAIT_TURNS);
+}

@@ -222,7 +222,7 @@ Test(overlay_job, auto_begins_with_the_star_and_takes_a_tree_that_pays)
     cr_assert_eq(overlay.facts.clock, 5);
     cr_assert_eq(overlay.facts.n_colours, 4);
     cr_assert_not(is_star());
-    /* The clocks take as long as before: it is left again, and not at once. */
+    /* The clocks take as long as before, no longer: it is kept. */
     do_clocks(5, 12);
     cr_assert_not(is_star(), "no clock was slower than the star's");
 }
