@@ -2,6 +2,7 @@
 /* Members of a job's overlay, and their plan. */
 #include "server/nodes/overlay_job.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -170,7 +171,7 @@ static psd_status_t hear_report(ps_overlay_job_t *self, const ps_worker_t *worke
     if (place == SIZE_MAX) {
         return PSD_OK;
     }
-    for (uint32_t i = 0; i < report->n_links; i++) {
+    for (uint32_t i = 0; said.has_plan && i < report->n_links; i++) {
         const ps_overlay_link_t *link = &report->links[i];
         size_t to =
             link->to == PS_OVERLAY_NODES ? facts->n_members : ps_relay_facts_find(facts, link->to);
@@ -211,7 +212,7 @@ psd_status_t ps_overlay_job_beat(ps_overlay_job_t *self, const ps_job_t *job,
     if (worker->state != PS_WORKER_RUNNING) {
         return PSD_OK;
     }
-    changed = tidy(facts, job) || known > facts->version;
+    changed = tidy(facts, job) || (known > 0 && facts->version == 0);
     rc = enter(self, worker, beat, &changed, err);
     if (rc == PSD_OK && changed) {
         rc = make_plan(self, err);
@@ -223,9 +224,10 @@ psd_status_t ps_overlay_job_beat(ps_overlay_job_t *self, const ps_job_t *job,
     }
     if (rc != PSD_OK) {
         facts->n_members = 0; /* the next heartbeat begins again */
+        facts->n_colours = 1;
         return rc;
     }
-    if (changed) {
+    if (changed || known > facts->version) {
         make_newer(facts, beat, known);
     }
     return PSD_OK;
@@ -259,7 +261,7 @@ static bool add_links(const ps_overlay_job_t *self, ps_doc_t *array)
             fits = rate <= 0 ||
                    (doc != NULL && ps_doc_set_u64(doc, "from", facts->members[from].worker) &&
                     (to == n || ps_doc_set_u64(doc, "to", facts->members[to].worker)) &&
-                    ps_doc_set_u64(doc, "bytes_s", (uint64_t)rate));
+                    ps_doc_set_u64(doc, "bytes_s", (uint64_t)fmin(rate, 1e15)));
         }
     }
     return fits;

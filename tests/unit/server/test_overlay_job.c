@@ -236,6 +236,30 @@ Test(overlay_job, who_does_not_know_the_plan_measures_nothing)
     cr_assert(is_star());
 }
 
+Test(overlay_job, links_of_another_plan_are_not_heard)
+{
+    do_clocks(0, 0);
+    for (uint32_t i = 0; i < 4; i++) {
+        cr_assert_eq(beat_auto(i, 1, overlay.facts.version - 1, true), PSD_OK);
+    }
+    cr_assert_eq(ps_overlay_pilot_rate(&overlay.pilot, 3, 4), 0);
+    cr_assert_eq(beat_auto(3, 1, overlay.facts.version, true), PSD_OK);
+    cr_assert_gt(ps_overlay_pilot_rate(&overlay.pilot, 3, 4), 0);
+}
+
+Test(overlay_job, a_version_that_is_ahead_leaves_the_plan_as_it_is)
+{
+    uint64_t version = 0;
+
+    do_clocks(0, 4);
+    cr_assert_not(is_star());
+    version = overlay.facts.version;
+    cr_assert_eq(beat_auto(2, 4, version + 5, true), PSD_OK);
+    cr_assert_eq(overlay.facts.version, version + 6);
+    cr_assert_not(is_star());
+    cr_assert_eq(overlay.facts.n_colours, 4);
+}
+
 Test(overlay_job, one_worker_that_wants_a_tree_decides_for_all)
 {
     do_clocks(0, 0);
