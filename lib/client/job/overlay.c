@@ -27,8 +27,8 @@ static psd_status_t read(const char *name, const char *fallback, ps_environment_
 static psd_status_t not_yet(const ps_environment_t *said, const char *name, psd_error_t *err)
 {
     return psd_error_set(err, PSD_INVALID,
-                         "%s makes %s \"%.40s\"; of the overlay there are PSD_OVERLAY=tree and "
-                         "auto, the rest is not there yet: unset it",
+                         "%s makes %s \"%.40s\"; psd supports only PSD_OVERLAY=tree and auto "
+                         "so far: unset it",
                          said->origin, name, said->text);
 }
 
