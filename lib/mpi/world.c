@@ -25,7 +25,7 @@
 #define SLEEP_LONG_US 5000 /* … so long */
 #define WINDOW_MS 100      /* in which it is counted what goes on */
 #define WARM_LEAST 8       /* turns that moved something in a window, and … */
-#define WARM_RANKS 2       /* … one for so many ranks: more than heartbeats */
+#define WARM_RANKS 2       /* … one for each two ranks: more than their heartbeats */
 #define LOOK_MS 200        /* for silent ranks */
 #define LINGER_MS 2000     /* for what is queued at the end */
 

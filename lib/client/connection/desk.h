@@ -100,9 +100,9 @@ int ps_desk_client_fd(const ps_desk_t *self);
 
 /* PSD_OVERLAY=auto. To be called before any other thread knows the desk. */
 void ps_desk_set_auto(ps_desk_t *self);
-/* The client pushes so many bytes of deltas that could be added up, by whatever way. */
+/* The client pushes `bytes` of deltas that could be added up, by whatever way. */
 void ps_desk_pushed(ps_desk_t *self, uint64_t bytes);
-/* The client has finished so many clocks. */
+/* The client has finished `clock` clocks. */
 void ps_desk_clock(ps_desk_t *self, uint64_t clock, uint64_t now_us);
 /* A transfer to a worker, or to PS_OVERLAY_NODES, has ended well. */
 void ps_desk_moved(ps_desk_t *self, uint32_t to, uint64_t bytes, uint64_t start_us,

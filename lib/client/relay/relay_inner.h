@@ -41,7 +41,7 @@ typedef struct ps_relay_way {
     uint64_t owes_ms;    /* … ready: since when it owes a sign of life; 0: it does not */
     uint64_t owes_bytes; /* that it was sent since then */
     uint32_t n_sent;     /* bundles that it has not taken yet … */
-    uint64_t sent_bytes; /* … of so many bytes, since there was none … */
+    uint64_t sent_bytes; /* … of these bytes, since there was none … */
     uint64_t sent_us;    /* … at that time */
     uint64_t newest;     /* the bundle that went there last */
     uint64_t skip_to;    /* the newest when one was refused: up to it nothing is measured */

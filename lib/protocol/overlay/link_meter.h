@@ -3,7 +3,7 @@
  * ps_link_meter - how fast one end sends to another, from its transfers
  *
  * What     Bytes, and the time in which any of them were under way. Transfers that overlap share
- *          their time, so many small ones count as one large one.
+ *          their time: many small ones count as one large one.
  * Units    Bytes; microseconds of any clock that does not go back.
  * Owner    A plain value; zero it first.
  * Threads  One at a time.

@@ -84,7 +84,7 @@ static psd_status_t enter(ps_overlay_job_t *self, const ps_worker_t *worker,
 
 /* ---- plan ---- */
 
-/* Room for the parents of all members, for so many colours. */
+/* Room for the parents of all members, in n_colours colours. */
 static uint32_t *new_parents(ps_relay_facts_t *facts, uint32_t n_colours, psd_error_t *err)
 {
     uint32_t *parents = ps_alloc(facts->n_members * n_colours, sizeof *parents);

@@ -162,7 +162,7 @@ Test(overlay_job, without_memory_the_next_heartbeat_begins_again)
 #define CLOCK_BYTES 8000000
 #define UP_US 3900000
 
-/* Worker's heartbeat after so many clocks, which goes by plan `known`. */
+/* Worker's heartbeat after that number of clocks, which goes by plan `known`. */
 static psd_status_t beat_auto(uint32_t worker, uint64_t clock, uint64_t known, bool is_auto)
 {
     static const char *const relays[4] = {"tcp://h0:1", "tcp://h1:1", "tcp://h2:1", "tcp://h3:1"};
