@@ -235,7 +235,7 @@ static psd_status_t let_in(ps_cli_t *cli, const own_key_t *key, json_t **ret_rep
                            psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *seen = NULL;
-    psd_status_t rc = ps_key_file_swap(key->path, NULL, key->old_path, err);
+    psd_status_t rc = ps_key_file_keep(key->path, key->old_path, err);
 
     if (rc == PSD_OK) { /* a second time it changes nothing */
         rc = ask_rotate(cli, NULL, key->next.public_key, ret_reply, err);
@@ -252,7 +252,7 @@ static psd_status_t let_in(ps_cli_t *cli, const own_key_t *key, json_t **ret_rep
 
 static psd_status_t put_in_place(const own_key_t *key, psd_error_t *err)
 {
-    psd_status_t rc = ps_key_file_swap(key->path, key->next_path, NULL, err);
+    psd_status_t rc = ps_key_file_swap(key->path, key->next_path, err);
 
     if (rc != PSD_OK && access(key->next_path, F_OK) == 0) {
         rc = psd_error_wrap(err, rc,

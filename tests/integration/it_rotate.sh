@@ -104,7 +104,7 @@ err_has 'is no principal'
 rm "$key_file.old"
 mkdir "$key_file.old"
 as alice expect 1 auth rotate
-err_has 'no link to it as .*alice.key.old'
+err_has 'cannot keep .*alice.key as .*alice.key.old: '
 as alice expect 0 auth whoami -o json
 out_has "\"key\": *\"${after//[^a-zA-Z0-9]/.}\"" # psd was not asked
 rmdir "$key_file.old"

@@ -136,18 +136,24 @@ psd_status_t ps_key_file_write(const char *path, const ps_key_pair_t *pair, psd_
     return rc == PSD_OK ? PSD_OK : psd_error_wrap(err, rc, "cannot write %s", path);
 }
 
-psd_status_t ps_key_file_swap(const char *path, const char *next, const char *old, psd_error_t *err)
+psd_status_t ps_key_file_keep(const char *path, const char *old, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
-    if (next != NULL && access(next, F_OK) != 0) {
-        rc = psd_error_set(err, PSD_IO, "%s: %s", next, strerror(errno));
+    if ((unlink(old) != 0 && errno != ENOENT) || link(path, old) != 0) {
+        rc = psd_error_set(err, PSD_IO, "%s", strerror(errno));
     }
-    if (rc == PSD_OK && old != NULL &&
-        ((unlink(old) != 0 && errno != ENOENT) || link(path, old) != 0)) {
-        rc = psd_error_set(err, PSD_IO, "no link to it as %s: %s", old, strerror(errno));
+    if (rc == PSD_OK) {
+        rc = sync_folder(path, err);
     }
-    if (rc == PSD_OK && next != NULL && rename(next, path) != 0) {
+    return rc == PSD_OK ? PSD_OK : psd_error_wrap(err, rc, "cannot keep %s as %s", path, old);
+}
+
+psd_status_t ps_key_file_swap(const char *path, const char *next, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (rename(next, path) != 0) {
         rc = psd_error_set(err, PSD_IO, "%s", strerror(errno));
     }
     if (rc == PSD_OK) {

@@ -49,13 +49,19 @@ PSD_MUST_CHECK psd_status_t ps_key_file_write(const char *path, const ps_key_pai
 PSD_MUST_CHECK psd_status_t ps_key_file_read(const char *path, ps_key_pair_t *ret_pair,
                                              psd_error_t *err);
 /*
+ * Keeps a key file under a second name as well, in place of what has that. It is the first step of
+ * a change: what a disk may refuse (a file that is mounted by itself, a folder of that name) is
+ * refused here, so that only a rename is left for ps_key_file_swap.
+ *
+ * Errors: PSD_IO; path is as it was, and what was old may be gone.
+ */
+PSD_MUST_CHECK psd_status_t ps_key_file_keep(const char *path, const char *old, psd_error_t *err);
+/*
  * Puts another key file in place of one, at once: whoever opens `path` finds one or the other.
  *
- * next  a whole key file in the same folder, whose name is gone afterwards; NULL: path stays
- * old   the name under which the old file stays, in place of what has it; NULL: none
- *       Who asks for that first, with NULL as next, has only a rename left for later.
+ * next  a whole key file in the same folder; the name is gone afterwards
+ *
  * Errors: PSD_IO; path is as it was, or has the new file.
  */
-PSD_MUST_CHECK psd_status_t ps_key_file_swap(const char *path, const char *next, const char *old,
-                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_key_file_swap(const char *path, const char *next, psd_error_t *err);
 #endif

@@ -28,7 +28,8 @@ typedef struct ps_key_watch {
     uint64_t next_ms; /* … and when it was first seen; 0: there is none */
 } ps_key_watch_t;
 
-/* Begins, before the file is read; a path that is too long is not watched. */
+/* Begins, before the file is read; a relative path is that of the working directory of now, and one
+ * that is too long is not watched. */
 void ps_key_watch_begin(ps_key_watch_t *self, const char *path);
 /* Milliseconds since 1970 by the wall clock, as files have their times. */
 uint64_t ps_key_watch_unix_ms(void);

@@ -47,8 +47,8 @@ static ps_key_pair_t swap(void)
 {
     ps_key_pair_t next = write_pair(next_path);
 
-    cr_assert_eq(ps_key_file_swap(path, next_path, old_path, err), PSD_OK, "%s",
-                 psd_error_text(err));
+    cr_assert_eq(ps_key_file_keep(path, old_path, err), PSD_OK, "%s", psd_error_text(err));
+    cr_assert_eq(ps_key_file_swap(path, next_path, err), PSD_OK, "%s", psd_error_text(err));
     return next;
 }
 
@@ -73,13 +73,13 @@ Test(key_watch, a_swap_without_a_file_changes_nothing)
     ps_key_pair_t first = write_pair(path);
     ps_key_pair_t read;
 
-    cr_assert_eq(ps_key_file_swap(path, next_path, old_path, err), PSD_IO);
+    cr_assert_eq(ps_key_file_swap(path, next_path, err), PSD_IO);
     cr_assert_not_null(strstr(psd_error_text(err), "cannot replace "));
     cr_assert_eq(ps_key_file_read(path, &read, NULL), PSD_OK);
     cr_assert_str_eq(read.public_key, first.public_key);
 }
 
-/* In two steps: what can fail comes first, and the file stays. */
+/* What can fail comes first, and the file stays. */
 Test(key_watch, the_old_file_is_kept_in_advance)
 {
     ps_key_pair_t first = write_pair(path);
@@ -87,15 +87,15 @@ Test(key_watch, the_old_file_is_kept_in_advance)
     ps_key_pair_t read;
 
     cr_assert_eq(mkdir(old_path, 0700), 0);
-    cr_assert_eq(ps_key_file_swap(path, NULL, old_path, err), PSD_IO);
+    cr_assert_eq(ps_key_file_keep(path, old_path, err), PSD_IO);
     cr_assert_not_null(strstr(psd_error_text(err), old_path));
     cr_assert_eq(rmdir(old_path), 0);
     for (int i = 0; i < 2; i++) { /* a second time, too */
-        cr_assert_eq(ps_key_file_swap(path, NULL, old_path, err), PSD_OK);
+        cr_assert_eq(ps_key_file_keep(path, old_path, err), PSD_OK);
         cr_assert_eq(ps_key_file_read(path, &read, err), PSD_OK);
         cr_assert_str_eq(read.public_key, first.public_key);
     }
-    cr_assert_eq(ps_key_file_swap(path, next_path, NULL, err), PSD_OK);
+    cr_assert_eq(ps_key_file_swap(path, next_path, err), PSD_OK);
     cr_assert_eq(ps_key_file_read(path, &read, err), PSD_OK);
     cr_assert_str_eq(read.public_key, second.public_key);
     cr_assert_eq(ps_key_file_read(old_path, &read, err), PSD_OK);
