@@ -173,13 +173,14 @@ const ps_cmd_t ps_cmds_auth[] = {
      .arguments = "[NAME]",
      .max_args = 1,
      .summary = "change a key without a restart",
-     .details = "Makes a new key beside the file that PSD_KEY_FILE names, lets psd accept it, "
-                "connects with it, and then replaces the file; the old file stays as FILE.old. "
-                "Both keys count until the grace is over. Running programs with libpsd go on with "
-                "the new file some 2 s later, at their next call: give them a longer grace. If the "
-                "command is interrupted, the same "
-                "command goes on. For another principal an admin names it and gives its new public "
-                "key; programs of that one need the file of that key before the grace is over.",
+     .details =
+         "Writes a new key to FILE.new, where FILE is the file that PSD_KEY_FILE names, lets "
+         "psd accept it, connects with it, and then replaces FILE; the old file stays as "
+         "FILE.old. Both keys count until the grace is over. Running programs with libpsd "
+         "switch to the new key about 2 s later, at their next call: use a grace of at "
+         "least 10 s. If the command is interrupted, run it again: it continues. An admin "
+         "can change somebody else's key with NAME and --key; NAME must install the new "
+         "key file before the grace is over.",
      .examples = ROTATE_EXAMPLES,
      .options = ROTATE_OPTIONS,
      .run = ps_cmd_auth_rotate},

@@ -337,12 +337,13 @@ const ps_cmd_t ps_cmds_table[] = {
      .max_args = 2,
      .complete = "table",
      .summary = "show where the values of two tables differ",
-     .details = "The tables must have the same type and number of columns; rows may be dense in "
-                "one and sparse in the other: a value that a sparse row does not have is 0. Rows "
-                "that only one table has are counted separately. NaN equals NaN.\n\nThe exit code "
-                "is 0 when the tables are equal, and 1 when they differ; a failure prints an error "
-                "with a code. Rows that get pushes meanwhile are compared with or without those "
-                "pushes.",
+     .details =
+         "The tables must have the same type and number of columns. Row formats may differ: a "
+         "value that a sparse row does not have counts as 0. A row that only one table has "
+         "is a difference, and is counted separately. NaN equals NaN.\n\nExit code 0: "
+         "equal. 1: they differ. A failure may also exit with 1; it then prints an error "
+         "with a code, such as E1003. Rows that get pushes meanwhile are compared with or "
+         "without those pushes.",
      .examples = DIFF_EXAMPLES,
      .options = DIFF_OPTIONS,
      .flags = PS_CMD_ALIKE,

@@ -219,8 +219,9 @@ static psd_status_t compare(int rank, const char *ours, const char *its, psd_err
                              mine.rank, rank);
     }
     return psd_error_set(err, PSD_UNSUPPORTED,
-                         "rank %d is on another host than rank %d: set PSD_TRANSPORT=mpi", rank,
-                         mine.rank);
+                         "rank %d is on another host than rank %d: use pscli run --launcher mpi "
+                         "--servers embed, or PSD_TRANSPORT=mpi",
+                         rank, mine.rank);
 }
 
 /* Servers listen at 127.0.0.1, unless MPI carries all. */
