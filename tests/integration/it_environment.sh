@@ -189,7 +189,7 @@ worker_fails 'PS_DROP_MSG is set, and psd refuses it' "$here" PS_DROP_MSG=10
 works 'worker 0' "$here" PS_DROP_MSG=0
 
 row overlay ENABLE_LEMETHOD PSD_OVERLAY
-worker_fails 'ENABLE_LEMETHOD makes PSD_OVERLAY "pairs"; .* yet: unset it' \
+worker_fails 'ENABLE_LEMETHOD makes PSD_OVERLAY "pairs"; psd supports only PSD_OVERLAY=tree and auto so far: unset it' \
     "$here" ENABLE_LEMETHOD=1
 works 'worker 0' "$here" ENABLE_LEMETHOD=0
 row overlay ENABLE_TSENGINE PSD_OVERLAY

@@ -71,7 +71,7 @@ static void end(ps_relay_thread_t *self, uint64_t op, const ps_message_t *answer
 
         if (sent.op == op) {
             self->under_way[i] = self->under_way[--self->n_under_way];
-            if (answer->kind == PS_KIND_ACK) {
+            if (answer->kind == PS_KIND_ACK && self->desk != NULL) {
                 ps_desk_moved(self->desk, PS_OVERLAY_NODES, sent.bytes, sent.sent_us, ps_now_us());
             }
             ps_relay_heard(self->relay, self->now_ms, PS_OVERLAY_NODES, sent.number,

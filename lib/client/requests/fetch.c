@@ -338,6 +338,9 @@ static psd_status_t fetch_gathered(fetch_t *self, bool known, psd_error_t *err)
             rc = run(self, &cuts, NULL, err);
         }
     }
+    if (self->is_about && splits && !known) {
+        self->max_rows = SIZE_MAX; /* all rows have come: parts of a row lie anywhere */
+    }
     if (rc == PSD_OK) {
         rc = ps_result_finish(self->result, splits, self->max_rows, err);
     }
