@@ -83,49 +83,42 @@ static double integer_difference(int64_t a, int64_t b, double tolerance, bool *r
     return (double)difference;
 }
 
+static int64_t integer_at(ps_type_t type, const uint8_t *value)
+{
+    int32_t narrow = 0;
+    int64_t wide = 0;
+
+    if (type == PS_TYPE_I64) {
+        memcpy(&wide, value, sizeof wide);
+        return wide;
+    }
+    memcpy(&narrow, value, sizeof narrow);
+    return narrow;
+}
+
+static double float_at(ps_type_t type, const uint8_t *value)
+{
+    float narrow = 0;
+    double wide = 0;
+
+    if (type == PS_TYPE_F64) {
+        memcpy(&wide, value, sizeof wide);
+        return wide;
+    }
+    memcpy(&narrow, value, sizeof narrow);
+    return (double)narrow;
+}
+
 /* *ret_counts: the difference is greater than the tolerance. */
 static double difference_of(ps_type_t type, const uint8_t *a, const uint8_t *b, double tolerance,
                             bool *ret_counts)
 {
     double difference = 0;
 
-    switch (type) {
-    case PS_TYPE_F32: {
-        float x = 0;
-        float y = 0;
-
-        memcpy(&x, a, sizeof x);
-        memcpy(&y, b, sizeof y);
-        difference = float_difference((double)x, (double)y);
-        break;
+    if (type == PS_TYPE_I32 || type == PS_TYPE_I64) {
+        return integer_difference(integer_at(type, a), integer_at(type, b), tolerance, ret_counts);
     }
-    case PS_TYPE_F64: {
-        double x = 0;
-        double y = 0;
-
-        memcpy(&x, a, sizeof x);
-        memcpy(&y, b, sizeof y);
-        difference = float_difference(x, y);
-        break;
-    }
-    case PS_TYPE_I32: {
-        int32_t x = 0;
-        int32_t y = 0;
-
-        memcpy(&x, a, sizeof x);
-        memcpy(&y, b, sizeof y);
-        return integer_difference(x, y, tolerance, ret_counts);
-    }
-    case PS_TYPE_I64:
-    default: {
-        int64_t x = 0;
-        int64_t y = 0;
-
-        memcpy(&x, a, sizeof x);
-        memcpy(&y, b, sizeof y);
-        return integer_difference(x, y, tolerance, ret_counts);
-    }
-    }
+    difference = float_difference(float_at(type, a), float_at(type, b));
     *ret_counts = difference > tolerance;
     return difference;
 }

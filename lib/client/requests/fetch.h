@@ -12,7 +12,8 @@
  *
  * n_rows  in  there may be more, and fewer only when there are no more; 0: all
  *
- * The timeout is that of each request. Errors: as psd_fetch.
+ * The timeout is that of each request to a partition there, else that of the call. Errors:
+ * as psd_fetch.
  */
 PSD_MUST_CHECK psd_status_t ps_fetch_about(psd_table_t *table, const psd_select_t *select,
                                            bool sparse, size_t n_rows, const psd_call_t *call,
