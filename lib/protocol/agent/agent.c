@@ -309,15 +309,26 @@ static void take_refusal(ps_agent_t *self, const char *what, uint64_t serial, ps
     ps_agent_note(self, &said);
 }
 
+static bool is_own(const ps_agent_t *self, const ps_seat_t *seat)
+{
+    return strcmp(seat->node, self->is.node.name) == 0;
+}
+
+/* A message without seats is of a node that knows no member: those known so far stay. */
 static void take_seats(ps_agent_t *self, const ps_node_message_t *message)
 {
-    self->leader[0] = '\0';
     self->is_elsewhere = message->status == PSD_NOT_LEADER;
-    self->n_seats = message->n_seats; /* checked: PS_SEATS_MAX at most */
+    self->leader[0] = '\0';
+    if (message->n_seats > 0) {
+        self->n_seats = message->n_seats; /* checked: PS_SEATS_MAX at most */
+    }
     for (size_t i = 0; i < message->n_seats; i++) {
-        self->seats[i] = message->seats[i];
-        if (self->is_elsewhere && strcmp(message->seats[i].node, message->node.name) == 0) {
-            memcpy(self->leader, message->seats[i].endpoint, sizeof self->leader);
+        const ps_seat_t *seat = &message->seats[i];
+
+        self->seats[i] = *seat;
+        if (self->is_elsewhere && !is_own(self, seat) &&
+            strcmp(seat->node, message->node.name) == 0) {
+            memcpy(self->leader, seat->endpoint, sizeof self->leader);
         }
     }
 }
@@ -326,7 +337,7 @@ static void take_heard(ps_agent_t *self, const ps_node_message_t *message, uint6
 {
     bool is_announcement = message->serial == self->announce_serial;
 
-    if (message->n_seats > 0) {
+    if (message->n_seats > 0 || message->status == PSD_NOT_LEADER) {
         take_seats(self, message);
     }
     if (message->status == PSD_NOT_LEADER) {
@@ -552,6 +563,17 @@ size_t ps_agent_seats(const ps_agent_t *self, const ps_seat_t **ret_seats)
 {
     *ret_seats = self->seats;
     return self->n_seats;
+}
+
+const ps_seat_t *ps_agent_next_seat(ps_agent_t *self)
+{
+    for (size_t i = 0; i < self->n_seats; i++) {
+        self->seat = (self->seat + 1) % self->n_seats;
+        if (!is_own(self, &self->seats[self->seat])) {
+            return &self->seats[self->seat];
+        }
+    }
+    return NULL;
 }
 
 const char *ps_agent_elsewhere(const ps_agent_t *self)

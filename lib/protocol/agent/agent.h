@@ -152,6 +152,9 @@ const ps_table_t *ps_agent_table_named(const ps_agent_t *self, const char *name)
 /* The nodes that have the registry, as it said last; borrowed until the next
  * call. Returns how many. */
 size_t ps_agent_seats(const ps_agent_t *self, const ps_seat_t **ret_seats);
+/* The one to ask next, in turn, and never this node itself: it would take its own answer for
+ * a sign of life. NULL: it knows no other. */
+const ps_seat_t *ps_agent_next_seat(ps_agent_t *self);
 /* The node that was asked has the registry no more, or not now, and named this
  * endpoint; "": none. NULL: it has. */
 const char *ps_agent_elsewhere(const ps_agent_t *self);

@@ -69,6 +69,7 @@ struct ps_agent {
     uint32_t told_table;           /* … and tables */
     ps_seat_t seats[PS_SEATS_MAX]; /* that have the registry */
     size_t n_seats;
+    size_t seat;                      /* the one that was asked last */
     bool is_elsewhere;                /* who was asked does not lead … */
     char leader[PS_ENDPOINT_MAX + 1]; /* … but this one; "": unknown */
     psd_error_t *err;                 /* owned; of the message at hand */

@@ -263,17 +263,19 @@ psd_status_t ps_member_start(ps_member_t *self, const ps_member_args_t *args, ps
 void ps_member_search(ps_member_t *self, const ps_socket_args_t *socket)
 {
     const char *endpoint = ps_agent_elsewhere(self->agent);
-    const ps_seat_t *seats = NULL;
-    size_t n = ps_agent_seats(self->agent, &seats);
     psd_status_t rc = PSD_OK;
 
-    if (n == 0 || (endpoint == NULL && ps_agent_silent_ms(self->agent, ps_now_ms()) <
-                                           SEARCH_MS + SEARCH_BEATS * self->heartbeat_ms)) {
+    if (endpoint == NULL && ps_agent_silent_ms(self->agent, ps_now_ms()) <
+                                SEARCH_MS + SEARCH_BEATS * self->heartbeat_ms) {
         return;
     }
     if (endpoint == NULL || endpoint[0] == '\0') {
-        self->seat = (self->seat + 1) % n;
-        endpoint = seats[self->seat].endpoint;
+        const ps_seat_t *seat = ps_agent_next_seat(self->agent);
+
+        if (seat == NULL) {
+            return;
+        }
+        endpoint = seat->endpoint;
     }
     rc = ps_member_move(self, endpoint, socket, self->err);
     if (rc != PSD_OK) {

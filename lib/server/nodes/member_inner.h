@@ -29,7 +29,6 @@ struct ps_member {
     ps_route_t *shards;           /* owned; announced */
     bool heard_is_due;            /* heard.json is to be written */
     uint64_t heard_again_ms;      /* … when it is tried again */
-    size_t seat;                  /* of the nodes that have the registry: the one asked last */
     ps_node_message_t invite;     /* to the registry; kind 0: none */
     const ps_server_host_t *host; /* borrowed for the join */
     const char *key;              /* … of ps_member_self_t */

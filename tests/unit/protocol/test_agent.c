@@ -573,6 +573,38 @@ Test(agent, learns_who_has_the_registry)
     cr_assert_eq(ps_agent_silent_ms(agent, now_ms), 0);
 }
 
+/* A node that stands by, and lost the leader before it had the registry, is one of those that
+ * it would ask. It answers as one that knows no member. */
+Test(agent, does_not_ask_itself_for_the_registry)
+{
+    ps_seat_t at[] = {{.node = "a", .endpoint = "tcp://a:1"},
+                      {.node = "n2", .endpoint = "tcp://n2:1"},
+                      {.node = "b", .endpoint = "tcp://b:1"}};
+    ps_node_message_t heard = {.kind = PS_NODE_HEARD, .serial = 1, .seats = at, .n_seats = 3};
+    const ps_seat_t *seats = NULL;
+
+    cr_assert_null(ps_agent_next_seat(agent));
+    join();
+    hear(&heard);
+    cr_assert_str_eq(ps_agent_next_seat(agent)->endpoint, "tcp://b:1");
+    cr_assert_str_eq(ps_agent_next_seat(agent)->endpoint, "tcp://a:1");
+    cr_assert_str_eq(ps_agent_next_seat(agent)->endpoint, "tcp://b:1");
+    heard.status = PSD_NOT_LEADER;
+    sample_text(heard.node.name, sizeof heard.node.name, "n2");
+    hear(&heard);
+    cr_assert_str_eq(ps_agent_elsewhere(agent), "", "it would not ask if it led");
+    ps_agent_move(agent, BEAT_MS, now_ms);
+    heard.node.name[0] = '\0';
+    heard.n_seats = 0;
+    hear(&heard);
+    cr_assert_str_eq(ps_agent_elsewhere(agent), "", "it asks the next one at once");
+    cr_assert_eq(ps_agent_seats(agent, &seats), 3);
+    heard.seats = &at[1];
+    heard.n_seats = 1;
+    hear(&heard);
+    cr_assert_null(ps_agent_next_seat(agent));
+}
+
 /* A member of the registry that does not lead hears the node too; when it leads by
  * now, it says so. */
 Test(agent, signs_to_members_that_do_not_lead)
