@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/hex.h"
 #include "cli/cluster/cluster.h"
 #include "protocol/audit/audit_chain.h"
 #include "storage/audit/audit_files.h"
+#include "transport/threads/clock.h"
 
 #define WRONG_EXIT 1 /* of --verify */
 #define PROBLEM_SIZE 600
@@ -260,8 +260,6 @@ static psd_status_t show_lines(ps_cli_t *cli, const audit_t *self, psd_error_t *
 
 static psd_status_t read_options(const ps_cli_t *cli, audit_t *self, psd_error_t *err)
 {
-    struct timespec now = {0};
-
     self->verifies = ps_args_on(&cli->args, "verify");
     self->last = (size_t)ps_args_u64(&cli->args, "last");
     self->who = ps_args_text(&cli->args, "who");
@@ -275,9 +273,7 @@ static psd_status_t read_options(const ps_cli_t *cli, audit_t *self, psd_error_t
     if (!ps_args_given(&cli->args, "since")) {
         return PSD_OK;
     }
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    self->since_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000 -
-                     ps_args_ms(&cli->args, "since");
+    self->since_ms = ps_unix_ms() - ps_args_ms(&cli->args, "since");
     return PSD_OK;
 }
 

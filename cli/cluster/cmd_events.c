@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "cli/cluster/cluster.h"
 #include "protocol/registry/command_code.h"
+#include "transport/threads/clock.h"
 
 #define LOOK_MS 250      /* between two looks */
 #define EVENTS_MAX 10000 /* of one answer */
@@ -55,13 +56,9 @@ static bool is_kind(const char *word, size_t length)
 
 static psd_status_t read_filter(const ps_cli_t *cli, filter_t *ret_filter, psd_error_t *err)
 {
-    struct timespec now;
-
     *ret_filter = (filter_t){.kinds = ps_args_text(&cli->args, "kind")};
     if (ps_args_given(&cli->args, "since")) {
-        (void)clock_gettime(CLOCK_REALTIME, &now);
-        ret_filter->since_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000 -
-                               ps_args_ms(&cli->args, "since");
+        ret_filter->since_ms = ps_unix_ms() - ps_args_ms(&cli->args, "since");
     }
     for (const char *word = ret_filter->kinds; word != NULL;) {
         size_t n = strcspn(word, ",");

@@ -2,11 +2,11 @@
 /* pscli check: verdicts for scripts, Nagios and Prometheus. */
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "cli/watch/check.h"
 #include "cli/watch/watch.h"
+#include "transport/threads/clock.h"
 
 #define N_CHECKS 4
 #define NOT_OK_EXIT 1
@@ -102,11 +102,9 @@ static psd_status_t measure_backup(ps_cli_t *cli, ps_check_t *check, psd_error_t
 {
     PSD_AUTO(ps_json_unref) json_t *list = NULL;
     psd_status_t rc = ps_cli_request(cli, "checkpoint_list", NULL, NULL, &list, err);
-    struct timespec now = {0};
 
-    (void)clock_gettime(CLOCK_REALTIME, &now);
     if (rc == PSD_OK) {
-        ps_check_backup(check, list, (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000);
+        ps_check_backup(check, list, ps_unix_ms());
     }
     return rc;
 }

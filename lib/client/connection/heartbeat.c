@@ -273,10 +273,10 @@ static void look_at_keys(ps_beat_t *self)
     PSD_AUTO(ps_key_pair_done) ps_key_pair_t old = self->keys;
 
     if (self->has_keys &&
-        ps_key_watch_look(&self->key_watch, ps_now_ms(), ps_key_watch_unix_ms(), &self->keys) &&
+        ps_key_watch_look(&self->key_watch, ps_now_ms(), ps_unix_ms(), &self->keys) &&
         !go_there(self)) {
         self->keys = old;
-        self->key_watch.inode = 0; /* it is another file again */
+        ps_key_watch_undo(&self->key_watch);
     }
 }
 

@@ -118,12 +118,12 @@ static bool take_key(psd_client_t *self)
     PSD_AUTO(ps_key_pair_done) ps_key_pair_t old = self->keys;
     ps_socket_t *socket = NULL;
 
-    if (!ps_key_watch_look(&self->key_watch, ps_now_ms(), ps_key_watch_unix_ms(), &self->keys)) {
+    if (!ps_key_watch_look(&self->key_watch, ps_now_ms(), ps_unix_ms(), &self->keys)) {
         return false;
     }
     if (connect_to(self, &socket, NULL) != PSD_OK) {
         self->keys = old;
-        self->key_watch.inode = 0; /* it is another file again */
+        ps_key_watch_undo(&self->key_watch);
         return false;
     }
     ps_socket_close(&self->control); /* what is on its way may arrive yet */

@@ -3,14 +3,11 @@
 #include "client/requests/trace.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "transport/threads/clock.h"
 
 #define TRACED_MAX 65536
-#define US_PER_S 1000000
-#define NS_PER_US 1000
 
 /* A pull that is answered in several pieces is several times away; so is one that is sent
  * again, from its first send on. */
@@ -36,11 +33,9 @@ struct psd_trace {
 psd_trace_t *psd_trace_new(void)
 {
     psd_trace_t *self = ps_alloc(1, sizeof *self);
-    struct timespec now = {0};
 
-    if (self != NULL && clock_gettime(CLOCK_REALTIME, &now) == 0) {
-        self->unix_us =
-            (uint64_t)now.tv_sec * US_PER_S + (uint64_t)now.tv_nsec / NS_PER_US - ps_now_us();
+    if (self != NULL) {
+        self->unix_us = ps_unix_us() - ps_now_us();
     }
     return self;
 }

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "server/metrics/metrics_inner.h"
+#include "transport/threads/clock.h"
 
 void ps_cluster_look_destroy(ps_cluster_look_t **look_p)
 {
@@ -18,14 +19,6 @@ void ps_cluster_look_destroy(ps_cluster_look_t **look_p)
         ps_free(look);
     }
     *look_p = NULL;
-}
-
-static uint64_t unix_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 psd_status_t ps_metrics_new(const ps_metrics_args_t *args, ps_metrics_t **ret_metrics,
@@ -47,7 +40,7 @@ psd_status_t ps_metrics_new(const ps_metrics_args_t *args, ps_metrics_t **ret_me
     }
     self->is.kinds = self->kinds;
     ps_count_set(self->node.build, 1);
-    ps_count_set(self->node.started_unix_ms, unix_ms());
+    ps_count_set(self->node.started_unix_ms, ps_unix_ms());
     ps_count_set(self->node.n_shards, args->n_shards);
     ps_count_set(self->node.memory_limit_bytes, args->memory_bytes);
     ps_count_set(self->node.plain_endpoints, args->plain_endpoints);

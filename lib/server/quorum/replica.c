@@ -18,14 +18,6 @@
 
 #define COMMIT_MS 1000 /* for a majority to agree */
 
-uint64_t ps_unix_ms(void)
-{
-    struct timespec now = {0};
-
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 psd_status_t ps_replica_open(const char *dir, const ps_registry_args_t *args,
                              ps_replica_t **ret_replica, psd_error_t *err)
 {

@@ -135,8 +135,6 @@ uint64_t ps_replica_n_refused(const ps_replica_t *self);
 /* Whether what this member has is the newest: it is alone, or a majority has just
  * agreed that it leads. */
 bool ps_replica_may_answer(const ps_replica_t *self);
-/* Wall clock in milliseconds, for the history. */
-uint64_t ps_unix_ms(void);
 
 /* Takes in what the thread has: committed entries, a database to send or to
  * install. Errors: this node's part of the registry cannot go on. */

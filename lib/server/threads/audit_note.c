@@ -3,7 +3,6 @@
 #include "server/threads/audit_note.h"
 
 #include <inttypes.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "transport/threads/clock.h"
@@ -18,14 +17,6 @@ ps_audit_record_t ps_audit_record_of(const ps_asker_t *asker, const char *who, u
                                .address = asker->address};
 }
 
-static uint64_t unix_ms(void)
-{
-    struct timespec now = {0};
-
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 void ps_audit_note(ps_audit_log_t *log, const ps_audit_record_t *record)
 {
     ps_audit_outcome_t outcome = {0};
@@ -36,7 +27,7 @@ void ps_audit_note(ps_audit_log_t *log, const ps_audit_record_t *record)
         return;
     }
     err = psd_error_new();
-    if (ps_audit_log_add(log, record, unix_ms(), ps_now_ms(), &outcome, err) != PSD_OK) {
+    if (ps_audit_log_add(log, record, ps_unix_ms(), ps_now_ms(), &outcome, err) != PSD_OK) {
         if (outcome.begins) {
             ps_log(PS_LOG_ERROR, "audit_not_written",
                    "reason=%s hint=\"requests are served as before, and the audit has none of "

@@ -11,14 +11,6 @@
 #define MS_IN_S 1000
 #define NS_IN_MS 1000000
 
-uint64_t ps_key_watch_unix_ms(void)
-{
-    struct timespec now = {0};
-
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * MS_IN_S + (uint64_t)now.tv_nsec / NS_IN_MS;
-}
-
 static bool is_same(const ps_key_watch_t *self, const struct stat *file)
 {
     return self->device == file->st_dev && self->inode == file->st_ino &&
@@ -98,4 +90,9 @@ bool ps_key_watch_look(ps_key_watch_t *self, uint64_t now_ms, uint64_t unix_ms, 
     }
     *pair = next;
     return true;
+}
+
+void ps_key_watch_undo(ps_key_watch_t *self)
+{
+    self->inode = 0; /* as of no file */
 }

@@ -31,12 +31,13 @@ typedef struct ps_key_watch {
 /* Begins, before the file is read; a relative path is that of the working directory of now, and one
  * that is too long is not watched. */
 void ps_key_watch_begin(ps_key_watch_t *self, const char *path);
-/* Milliseconds since 1970 by the wall clock, as files have their times. */
-uint64_t ps_key_watch_unix_ms(void);
 /* Whether there is another file by now, with another pair, which is then in *pair: PS_KEY_SETTLE_MS
  * after it came (by its own time and the wall clock, or after it was first seen), for nodes that do
  * not lead hear of a new key with their next heartbeat. Looks twice a second at most, so it may be
  * asked often. One that cannot be read is as good as none. */
 PSD_MUST_CHECK bool ps_key_watch_look(ps_key_watch_t *self, uint64_t now_ms, uint64_t unix_ms,
                                       ps_key_pair_t *pair);
+/* The pair of the last look was of no use, so the caller has the old one again: the next look
+ * finds the file again. */
+void ps_key_watch_undo(ps_key_watch_t *self);
 #endif

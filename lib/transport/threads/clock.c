@@ -9,24 +9,38 @@
 #include <sys/random.h>
 #include <time.h>
 
-uint64_t ps_now_ms(void)
+#define US_PER_S UINT64_C(1000000)
+#define US_PER_MS 1000
+#define NS_PER_US 1000
+
+static uint64_t read_us(clockid_t clock)
 {
     struct timespec now = {0};
-    int rc = clock_gettime(CLOCK_BOOTTIME, &now);
+    int rc = clock_gettime(clock, &now);
 
     assert(rc == 0);
     (void)rc;
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return (uint64_t)now.tv_sec * US_PER_S + (uint64_t)now.tv_nsec / NS_PER_US;
+}
+
+uint64_t ps_now_ms(void)
+{
+    return ps_now_us() / US_PER_MS;
 }
 
 uint64_t ps_now_us(void)
 {
-    struct timespec now = {0};
-    int rc = clock_gettime(CLOCK_BOOTTIME, &now);
+    return read_us(CLOCK_BOOTTIME);
+}
 
-    assert(rc == 0);
-    (void)rc;
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+uint64_t ps_unix_ms(void)
+{
+    return ps_unix_us() / US_PER_MS;
+}
+
+uint64_t ps_unix_us(void)
+{
+    return read_us(CLOCK_REALTIME);
 }
 
 psd_status_t ps_random(void *ret_bytes, size_t size, psd_error_t *err)

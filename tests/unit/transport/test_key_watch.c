@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "support/temp_dir.h"
+#include "transport/threads/clock.h"
 
 static temp_dir_t temp;
 static char path[PATH_MAX + 16];
@@ -125,12 +126,12 @@ Test(key_watch, one_that_has_been_there_for_a_while_is_taken_at_once)
 {
     ps_key_pair_t pair = write_pair(path);
     ps_key_pair_t next;
-    uint64_t made_ms = ps_key_watch_unix_ms();
+    uint64_t made_ms = ps_unix_ms();
 
     ps_key_watch_begin(&watch, path);
     next = swap();
     cr_assert_not(ps_key_watch_look(&watch, 10000, made_ms, &pair));
-    cr_assert(ps_key_watch_look(&watch, 10500, ps_key_watch_unix_ms() + PS_KEY_SETTLE_MS, &pair));
+    cr_assert(ps_key_watch_look(&watch, 10500, ps_unix_ms() + PS_KEY_SETTLE_MS, &pair));
     cr_assert_str_eq(pair.public_key, next.public_key);
 }
 
@@ -166,7 +167,7 @@ Test(key_watch, a_relative_path_is_followed_into_another_directory)
     ps_key_watch_begin(&watch, "a.key");
     cr_assert_eq(chdir(here), 0);
     next = swap();
-    cr_assert(ps_key_watch_look(&watch, 10000, ps_key_watch_unix_ms() + PS_KEY_SETTLE_MS, &pair));
+    cr_assert(ps_key_watch_look(&watch, 10000, ps_unix_ms() + PS_KEY_SETTLE_MS, &pair));
     cr_assert_str_eq(pair.public_key, next.public_key);
 }
 
