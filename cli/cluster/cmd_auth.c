@@ -156,6 +156,19 @@ static psd_status_t add_options(const ps_cli_t *cli, json_t *request, psd_error_
     return rc;
 }
 
+/* Whoever narrows one of the two means to narrow: the other one is not all without a word. */
+static psd_status_t check_globs(const ps_cli_t *cli, psd_error_t *err)
+{
+    bool has_tables = ps_args_given(&cli->args, "tables");
+
+    return has_tables == ps_args_given(&cli->args, "jobs")
+               ? PSD_OK
+               : psd_error_set(err, PSD_USAGE,
+                               "--%s is missing beside --%s; allowed: a glob, or '*' for all %s",
+                               has_tables ? "jobs" : "tables", has_tables ? "tables" : "jobs",
+                               has_tables ? "jobs" : "tables");
+}
+
 psd_status_t ps_cmd_auth_allow(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *request = NULL;
@@ -166,6 +179,9 @@ psd_status_t ps_cmd_auth_allow(ps_cli_t *cli, psd_error_t *err)
     if (rc == PSD_OK && !ps_args_given(&cli->args, "role")) {
         rc = psd_error_set(err, PSD_USAGE,
                            "--role is missing; allowed: admin, operator, job, reader, metrics");
+    }
+    if (rc == PSD_OK) {
+        rc = check_globs(cli, err);
     }
     if (rc != PSD_OK) {
         return rc;

@@ -24,7 +24,7 @@ static const ps_example_t LIST_EXAMPLES[] = {
 
 static const ps_example_t ALLOW_EXAMPLES[] = {
     {"pscli auth allow root --role admin --uid 0", "root of this host"},
-    {"pscli auth allow alice --role job --tables 'alice.*' --key='KEY'",
+    {"pscli auth allow alice --role job --tables 'alice.*' --jobs 'alice-*' --key='KEY'",
      "KEY is what keygen printed"},
     {"pscli auth allow alice --role reader --add", "she may read all other tables, too"},
     {NULL, NULL}};
@@ -36,8 +36,9 @@ static const ps_opt_t ALLOW_OPTIONS[] = {
     {.name = "tables",
      .kind = PS_OPT_TEXT,
      .value = "GLOB",
-     .help = "of which tables: \"*\" stands for any characters, \"?\" for one; without it all"},
-    {.name = "jobs", .kind = PS_OPT_TEXT, .value = "GLOB", .help = "of which jobs; without it all"},
+     .help = "of which tables: \"*\" stands for any characters, \"?\" for one. Give both "
+             "--tables and --jobs, or neither: all"},
+    {.name = "jobs", .kind = PS_OPT_TEXT, .value = "GLOB", .help = "of which jobs"},
     {.name = "key",
      .kind = PS_OPT_TEXT,
      .value = "KEY",

@@ -31,7 +31,7 @@ nodes 1 ''
 [ "$(stat -c %a "$file")" = 600 ] || fail "mode of audit.jsonl"
 for name in "${names[@]}"; do
     expect 0 auth keygen "$name" --file "$work/$name.key"
-    owner 0 auth allow "$name" --role job --tables "$name.*" \
+    owner 0 auth allow "$name" --role job --tables "$name.*" --jobs '*' \
         --key="$(sed -n 's/^public-key //p' "$work/$name.key")"
 done
 expect 0 auth keygen stranger --file "$work/stranger.key"
@@ -48,7 +48,7 @@ for ((i = 0; i < rounds; i++)); do
     [ "$i" -ge 1 ] || as alice expect 0 table list -o name # is no change
     as alice expect 4 table drop "bob.t$i" --yes
     owner 0 auth deny dave
-    owner 0 auth allow dave --role job --tables 'dave.*'
+    owner 0 auth allow dave --role job --tables 'dave.*' --jobs '*'
     as stranger expect 4 table drop alice.t0 --yes
     as bob expect 0 table drop "bob.t$i" --yes
     as carol expect 5 job stop "none-$i" --yes
@@ -68,12 +68,12 @@ n=$(grep -F "\"who\":null,\"uid\":null,\"key\":\"$key\"" "$file" | grep -c '"res
 [ "$(lines '"event":"request",.*"who":null')" -eq "$n" ] || fail "others whom nobody knows"
 [ "$(lines "\"who\":\"admin\",\"uid\":$(id -u),.*\"op\":\"auth_deny\",.*\"name\":\"dave\"")" -eq "$rounds" ] ||
     fail "who denied dave"
-[ "$(lines '"name":"dave","detail":\{"role":"job","tables":"dave.\*"\}')" -eq "$rounds" ] ||
+[ "$(lines '"name":"dave","detail":\{"role":"job","tables":"dave.\*","jobs":"\*"\}')" -eq "$rounds" ] ||
     fail "what dave was allowed"
 [ "$(lines '"who":"bob",.*"op":"table_drop",.*"result":"OK"')" -eq "$rounds" ] || fail "what bob dropped"
 [ "$(lines '"who":"carol",.*"op":"job_stop",.*"name":"none-[0-9]+",.*"result":"NO_JOB","code":"E')" -eq "$rounds" ] || fail "what was not there"
 
-owner 0 auth allow carol --role reader --tables 'alice.*' # a row that she may only read
+owner 0 auth allow carol --role reader --tables 'alice.*' --jobs '*' # a row that she may only read
 as carol expect 4 push alice.t0 0=1
 lines '"who":"carol",.*"op":"PUSH","verb":"write","object":"table","name":"alice.t0",.*"DENIED"' |
     grep -q '[1-9]' || fail "that carol may not push"

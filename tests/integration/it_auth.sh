@@ -42,11 +42,15 @@ expect 2 auth allow alice --role job
 err_has 'alice needs a key or a uid'
 expect 2 auth allow alice --role job --key=short
 err_has 'key of alice; allowed: the 40 characters'
-expect 2 auth allow alice --role job --tables $'caf\xe9.*' --key="$key"
+expect 2 auth allow alice --role job --tables $'caf\xe9.*' --jobs '*' --key="$key"
 err_has '"tables" is not UTF-8'
 expect 2 auth allow alice --role job --key=
-expect 2 auth allow alice --role job --tables 'a b' --key="$key"
+expect 2 auth allow alice --role job --tables 'a b' --jobs '*' --key="$key"
 err_has 'glob of tables'
+expect 2 auth allow alice --role job --tables 'alice.*' --key="$key"
+err_has "E5001 --jobs is missing beside --tables; allowed: a glob, or '\*' for all jobs"
+expect 2 auth allow alice --role job --jobs 'alice-*' --key="$key"
+err_has "E5001 --tables is missing beside --jobs; allowed: a glob, or '\*' for all tables"
 expect 0 auth allow root --role admin --uid 0
 out_is 'root is allowed: admin; this psd checks no rights (security.level: plain)'
 expect 0 auth allow alice --role job --tables 'alice.*' --jobs 'alice-*' --key="$key"
@@ -81,7 +85,7 @@ expect 0 auth allow alice --role reader --add
 out_is 'alice is allowed: job,reader; this psd checks no rights (security.level: plain)'
 expect 0 auth can-i read table other --as alice
 expect 0 auth can-i write table alice.w --as alice
-expect 0 auth allow alice --role reader --tables 'v*'
+expect 0 auth allow alice --role reader --tables 'v*' --jobs '*'
 expect 1 auth can-i write table alice.w --as alice
 out_is 'no'
 

@@ -71,7 +71,7 @@ keys alice
 keys reader
 keys operator
 as admin expect 0 auth allow alice --role job --tables 'alice.*' --jobs 'alice-*' --key="${public[alice]}"
-as admin expect 0 auth allow reader --role reader --tables 'bob.*' --key="${public[reader]}"
+as admin expect 0 auth allow reader --role reader --tables 'bob.*' --jobs '*' --key="${public[reader]}"
 as admin expect 0 auth allow operator --role operator --key="${public[operator]}"
 as alice expect 0 auth whoami
 as alice expect 0 push alice.w 1=1
@@ -122,7 +122,7 @@ for name in looks pushes; do
     grep -qE 'alice \(key .*\) is denied' "$work/$name.err" || fail "$(cat "$work/$name.err")"
 done
 as alice soon 4 'alice \(key .*\) is denied' push alice.w 1=1
-as admin expect 0 auth allow alice --role job --tables 'alice.*'
+as admin expect 0 auth allow alice --role job --tables 'alice.*' --jobs '*'
 as alice expect 0 push alice.w 1=1
 
 # ---- another user of this host ----
@@ -137,7 +137,7 @@ if [ "$me" -eq 0 ]; then
     guest table list
     [ "$rc" -eq 4 ] || fail "another user: $rc"
     err_has 'uid 12345 is no principal; an admin lets it in: pscli auth allow NAME --role ROLE --uid 12345'
-    expect 0 --endpoint "$ipc" auth allow guest --role reader --tables 'bob.*' --uid 12345
+    expect 0 --endpoint "$ipc" auth allow guest --role reader --tables 'bob.*' --jobs '*' --uid 12345
     for carrier in ipc lane; do
         PSD_TRANSPORT=$carrier guest pull bob.w 1
         [ "$rc" -eq 0 ] || fail "guest reads over $carrier: $rc"

@@ -31,7 +31,7 @@ trap 'end_workers; end_nodes; cli_end' EXIT
 nodes 1 ''
 for name in alice bob mallory; do
     expect 0 auth keygen "$name" --file "$work/$name.key"
-    [ "$name" = mallory ] || owner 0 auth allow "$name" --role job --tables "$name.*" \
+    [ "$name" = mallory ] || owner 0 auth allow "$name" --role job --tables "$name.*" --jobs '*' \
         --key="$(public "$work/$name.key")"
 done
 owner 0 table create alice.w --rows 4
@@ -184,7 +184,7 @@ as alice expect 4 push alice.w 0=1
 err_has 'alice \(key .*\) is denied'
 as last expect 4 push alice.w 0=1
 err_has 'is no principal'
-owner 0 auth allow alice --role job --tables 'alice.*'
+owner 0 auth allow alice --role job --tables 'alice.*' --jobs '*'
 as alice expect 0 auth whoami
 as last expect 4 auth whoami
 cli_finish
