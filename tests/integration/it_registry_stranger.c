@@ -22,6 +22,7 @@
 #define NODES 3
 #define CALL_MS 60000
 #define LOG_SIZE (1 << 20)
+#define SPEAKS_MAX 100
 #define TERM UINT64_C(7000000) /* that no member has by itself */
 
 static const cluster_args_t args = {
@@ -230,41 +231,60 @@ static bool speaks_plainly(world_t *world, const victim_t *from, const victim_t 
     return is_asked_who(fd, &world->key, &who);
 }
 
-/* It poses as a member; a recorded proof is none, since the nonce is another one. */
-static bool poses_as(const pose_t *pose, const victim_t *to, int fd)
+/* It greets a member, which answers. */
+static bool greets(const pose_t *pose, const victim_t *to, int fd, ps_caller_t *caller,
+                   ps_greeting_t *ret_answer)
 {
-    const victim_t *from = pose->as;
     ps_speaker_t own = {.cluster = to->is.cluster,
                         .lineage = to->is.lineage,
                         .member = pose->member,
                         .build = "0.1.0",
                         .key = pose->key};
     const ps_id_t nonce = {{1, 2, 3}};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t greet = {0};
+
+    memcpy(own.node, pose->as->is.node, sizeof own.node);
+    CHECK(ps_caller_greet(caller, &own, to->is.from, to->is.node, &nonce, &greet));
+    return say(fd, &greet) && hear(fd, ret_answer);
+}
+
+static bool add_frame(ps_buffer_t *frames, const ps_buffer_t *message)
+{
+    CHECK(ps_buffer_u8(frames, ZMTP_LONG));
+    for (unsigned shift = 64; shift > 0; shift -= 8) {
+        CHECK(ps_buffer_u8(frames, (uint8_t)((uint64_t)message->size >> (shift - 8))));
+    }
+    return ps_buffer_append(frames, message->data, message->size);
+}
+
+/* It poses as a member; a recorded proof is none, since the nonce is another one. What it
+ * says comes with the proof in one write. */
+static bool poses_as(const pose_t *pose, const victim_t *to, int fd)
+{
     ps_caller_t caller = {.state = PS_CALLER_SILENT};
     ps_greeting_t challenge;
     ps_greeting_t prove = {.kind = PS_GREETING_PROVE,
-                           .cluster = own.cluster,
-                           .lineage = own.lineage,
+                           .cluster = to->is.cluster,
+                           .lineage = to->is.lineage,
                            .from = pose->member,
                            .to = to->is.from};
-    PSD_AUTO(ps_buffer_done) ps_buffer_t greet = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t vote = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t sealed = {0};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t frames = {0};
 
-    memcpy(own.node, from->is.node, sizeof own.node);
-    memcpy(prove.node, from->is.node, sizeof prove.node);
-    CHECK(ps_caller_greet(&caller, &own, to->is.from, to->is.node, &nonce, &greet));
-    CHECK(say(fd, &greet) && hear(fd, &challenge));
+    memcpy(prove.node, pose->as->is.node, sizeof prove.node);
+    CHECK(greets(pose, to, fd, &caller, &challenge));
     CHECK(challenge.kind == PS_GREETING_CHALLENGE);
     caller.talk.callee_nonce = challenge.nonce;
-    ps_proof_of(&caller.talk, PS_PROOF_CALLER, &own.key, &prove.proof);
-    ps_proof_of(&caller.talk, PS_PROOF_SESSION, &own.key, &caller.session);
-    CHECK(ps_greeting_encode(&prove, &bytes) && say(fd, &bytes));
+    ps_proof_of(&caller.talk, PS_PROOF_CALLER, &pose->key, &prove.proof);
+    ps_proof_of(&caller.talk, PS_PROOF_SESSION, &pose->key, &caller.session);
+    CHECK(ps_greeting_encode(&prove, &bytes));
     caller.state = PS_CALLER_PROVEN;
-    CHECK(make_message(from, pose->member, to, PS_QUORUM_VOTE, &vote));
+    CHECK(make_message(pose->as, pose->member, to, PS_QUORUM_VOTE, &vote));
     CHECK(ps_caller_seal(&caller, (ps_bytes_t){vote.data, vote.size}, &sealed));
-    return say(fd, &sealed);
+    CHECK(add_frame(&frames, &bytes) && add_frame(&frames, &sealed));
+    return zmtp_write(fd, frames.data, frames.size);
 }
 
 /* At a control port it says that a member were somewhere else. */
@@ -341,22 +361,37 @@ static bool read_key(const world_t *world, unsigned node, ps_id_t *ret_key)
     return true;
 }
 
-/* It proves that it is that node, and says that it were a candidate; the member has taken
- * that in, or has not, when this returns. */
-static bool speaks_for(world_t *world, const pose_t *pose, const victim_t *to)
+/* It proves that it is that node, and says that it were a candidate; then it greets again.
+ * ret_heard: that came as the node's word. A node is proven on one connection, its last one:
+ * when the node's own member proves itself in between, the stranger is asked who it is. The
+ * answers come in order, so the first one tells. */
+static bool speaks_once(const pose_t *pose, const victim_t *to, int fd, bool *ret_heard)
 {
-    ps_caller_t nobody = {.state = PS_CALLER_PROVEN, .session = world->key};
-    PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
-    ps_greeting_t who;
-    int fd = zmtp_connect(to->endpoint);
-    bool good = fd >= 0 && poses_as(pose, to, fd) &&
-                ps_caller_seal(&nobody, (ps_bytes_t){(const uint8_t *)"x", 1}, &bytes) &&
-                say(fd, &bytes) && is_asked_who(fd, &world->key, &who);
+    ps_caller_t caller = {.state = PS_CALLER_SILENT};
+    ps_greeting_t answer;
 
-    if (fd >= 0) {
-        (void)close(fd);
+    CHECK(poses_as(pose, to, fd));
+    CHECK(greets(pose, to, fd, &caller, &answer));
+    CHECK(answer.kind == PS_GREETING_CHALLENGE || answer.kind == PS_GREETING_WHO);
+    *ret_heard = answer.kind == PS_GREETING_CHALLENGE;
+    return true;
+}
+
+/* Until it was heard: the member has taken that in, or has not, when this returns. */
+static bool speaks_for(const pose_t *pose, const victim_t *to)
+{
+    bool heard = false;
+
+    for (int i = 0; i < SPEAKS_MAX && !heard; i++) {
+        int fd = zmtp_connect(to->endpoint);
+        bool good = fd >= 0 && speaks_once(pose, to, fd, &heard);
+
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        CHECK(good);
     }
-    return good;
+    return heard;
 }
 
 /* Asks the members themselves, also one that does not lead. */
@@ -401,10 +436,10 @@ static bool knows_a_secret(world_t *world, unsigned node)
     unsigned long long term = 0;
 
     CHECK(read_key(world, node, &pose.key));
-    CHECK(speaks_for(world, &pose, to));
+    CHECK(speaks_for(&pose, to));
     CHECK(is_unmoved(world));
     pose.member = pose.as->is.from;
-    CHECK(speaks_for(world, &pose, to));
+    CHECK(speaks_for(&pose, to));
     for (int i = 0; i < CALL_MS / 10 && term < TERM; i++) {
         CHECK(find_term(world, (node + 1) % NODES, &term));
         (void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
