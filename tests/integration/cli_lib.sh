@@ -103,6 +103,22 @@ expect() {
     wants "$want" "$@"
 }
 
+# expect_told CODE MS PATTERN ARGS...: a command that runs out of its time, MS, and says
+# why, by PATTERN on stderr. psd tells it why at once; a machine that stands still for as
+# long as that gives it more time, $told_s seconds in the end.
+expect_told() {
+    local want=$1 ms=$2 pattern=$3
+    shift 3
+    run "$@" --timeout "${ms}ms"
+    while ! grep -Eq -- "$pattern" "$err_file" && [ "$ms" -lt 20000 ]; do
+        ms=$((ms * 4))
+        run "$@" --timeout "${ms}ms"
+    done
+    told_s=$((ms / 1000)).$((ms % 1000 / 100))
+    wants "$want" "$@"
+    err_has "$pattern"
+}
+
 # out_is TEXT / err_has PATTERN: of the last run.
 out_is() {
     if [ "$(cat "$out_file")" != "$1" ]; then

@@ -74,10 +74,10 @@ kill -CONT "${pids[n1]}"
 # waits for it.
 kill_node n0
 wait_for says n1 registry_gone
-expect 3 --endpoint "$b,$dead" table list --timeout 1500ms
-err_has "E3017 .*waits for the registry: $b \(node n1\) says there is no leader, $dead .*$a \(node n0\) cannot be reached: Connection refused"
-expect 3 --endpoint "$b" why --timeout 300ms
-err_has "waits for the registry: $b \(node n1\) says there is no leader, $a"
+expect_told 3 1500 "E3017 .*waits for the registry: $b \(node n1\) says there is no leader, $dead .*$a \(node n0\) cannot be reached: Connection refused" \
+    --endpoint "$b,$dead" table list
+expect_told 3 300 "waits for the registry: $b \(node n1\) says there is no leader, $a" \
+    --endpoint "$b" why
 kill_node n3
 start n3 "$dead"
 wait_for says n3 'registry_silent .*this node serves nothing until the registry answers'

@@ -120,12 +120,11 @@ wait $late || {
 }
 expect 0 table drop late --yes
 expect 0 wait table/late --for gone --timeout $long
-expect 7 wait table/late --for there --timeout 200ms
-err_has 'table/late is not there after 0.2 s: table late is not there'
-expect 7 wait job/none --for clock=3 --timeout 200ms
-err_has 'job/none is not clock=3 after 0.2 s: there is no job none'
-expect 7 wait cluster --for nodes=2 --timeout 200ms
-err_has '1 nodes are up'
+expect_told 7 200 ': table late is not there' wait table/late --for there
+err_has "table/late is not there after $told_s s: "
+expect_told 7 200 ': there is no job none' wait job/none --for clock=3
+err_has "job/none is not clock=3 after $told_s s: "
+expect_told 7 200 ': 1 nodes are up' wait cluster --for nodes=2
 expect 2 wait w --for there
 err_has 'TARGET is "w"; allowed: cluster, node/NAME, table/NAME, job/NAME'
 expect 2 wait table/w --for

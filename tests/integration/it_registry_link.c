@@ -113,6 +113,7 @@ static bool waits_for_a_frozen_registry(cluster_t *cluster, psd_error_t *err)
     psd_client_t *client = NULL;
     psd_client_t *other = NULL;
     psd_table_t *table = NULL;
+    psd_status_t rc = PSD_CONNECT; /* node n1 has not answered in time */
     char *reply = NULL;
 
     CHECK(connect_to(cluster->nodes[1].control, &client, err));
@@ -128,9 +129,12 @@ static bool waits_for_a_frozen_registry(cluster_t *cluster, psd_error_t *err)
     CHECK(strstr(psd_error_text(err), "waits for the registry: ") != NULL);
     CHECK(strstr(psd_error_text(err), " (node n1) says there is no leader, ") != NULL);
     CHECK(strstr(psd_error_text(err), " (node n0) is silent") != NULL);
-    psd_options_set_timeout_ms(options, 300);
     psd_options_set_guest(options, false);
-    CHECK(psd_connect(cluster->nodes[1].control, options, &other, err) == PSD_NOT_LEADER);
+    for (uint32_t ms = 300; rc == PSD_CONNECT && ms < CALL_MS; ms *= 4) {
+        psd_options_set_timeout_ms(options, ms);
+        rc = psd_connect(cluster->nodes[1].control, options, &other, err);
+    }
+    CHECK(rc == PSD_NOT_LEADER);
     psd_options_destroy(&options);
     CHECK(cluster_thaw(cluster, 0));
     CHECK_OK(psd_request(client, "{\"op\":\"table_list\"}", CALL_MS, &reply, err), err);
