@@ -114,6 +114,7 @@ expect_told() {
         ms=$((ms * 4))
         run "$@" --timeout "${ms}ms"
     done
+    # shellcheck disable=SC2034 # for who calls it
     told_s=$((ms / 1000)).$((ms % 1000 / 100))
     wants "$want" "$@"
     err_has "$pattern"
