@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/cursor.h"
 #include "protocol/agent/node_message.h"
 #include "protocol/quorum/guard.h"
 #include "support/check.h"
