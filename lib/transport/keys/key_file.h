@@ -34,6 +34,11 @@ typedef struct ps_key_pair {
     char secret_key[PS_KEY_SIZE + 1];
 } ps_key_pair_t;
 
+/* The public half alone. */
+typedef struct ps_public_key {
+    char text[PS_KEY_SIZE + 1];
+} ps_public_key_t;
+
 /* Overwrites the secret; fits PSD_AUTO. */
 void ps_key_pair_done(ps_key_pair_t *self);
 /* A new pair. Errors: PSD_INVALID name; PSD_UNSUPPORTED libzmq has no CURVE. */

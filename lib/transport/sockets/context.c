@@ -104,6 +104,13 @@ psd_status_t ps_context_guard(ps_context_t *self, psd_error_t *err)
     return self->zap != NULL ? PSD_OK : ps_zap_start(self->zmq, &self->zap, err);
 }
 
+psd_status_t ps_context_admit(ps_context_t *self, const ps_public_key_t *keys, size_t n_keys,
+                              psd_error_t *err)
+{
+    assert(self->zap != NULL);
+    return ps_zap_admit(self->zap, keys, n_keys, err);
+}
+
 void ps_context_watch_guard(ps_context_t *self, ps_turns_t *turns)
 {
     if (self->zap != NULL) {

@@ -190,18 +190,12 @@ static bool read_caller(const ps_socket_t *self, uint64_t conn, ps_frame_t *fram
                          ret_caller);
 }
 
-/* From now on a connection that has identified itself is known by its
- * descriptor. */
-static psd_status_t greet(ps_socket_t *self, uint64_t conn, const ps_message_t *message,
-                          ps_frame_t *frame, psd_error_t *err)
+/* Keeps who has identified itself on a guarded port, as ps_socket_greeter tells. */
+static psd_status_t keep_greeter(ps_socket_t *self, uint64_t conn, ps_frame_t *frame,
+                                 psd_error_t *err)
 {
     ps_asker_t caller;
-    uint64_t gone = 0;
-    int fd = -1;
 
-    if (!self->is_port || (message->kind != PS_KIND_HELLO && message->kind != PS_KIND_PEER)) {
-        return PSD_OK;
-    }
     if (!read_caller(self, conn, frame, &caller)) {
         self->n_refused++;
         return psd_error_set(err, PSD_PROTO, "nobody was asked who the peer is");
@@ -209,6 +203,27 @@ static psd_status_t greet(ps_socket_t *self, uint64_t conn, const ps_message_t *
     if (self->is_guarded) {
         self->greeter_conn = conn;
         self->greeter = caller;
+    }
+    return PSD_OK;
+}
+
+/* From now on a connection that has identified itself to a shard is known by its
+ * descriptor. */
+static psd_status_t greet(ps_socket_t *self, uint64_t conn, const ps_message_t *message,
+                          ps_frame_t *frame, psd_error_t *err)
+{
+    bool is_meet = message->kind == PS_KIND_MEET;
+    uint64_t gone = 0;
+    int fd = -1;
+    psd_status_t rc = PSD_OK;
+
+    if (!self->is_port ||
+        (message->kind != PS_KIND_HELLO && message->kind != PS_KIND_PEER && !is_meet)) {
+        return PSD_OK;
+    }
+    rc = keep_greeter(self, conn, frame, err);
+    if (rc != PSD_OK || is_meet) {
+        return rc;
     }
     fd = zmq_msg_get(frame, ZMQ_SRCFD);
     if (fd < 0) {

@@ -49,6 +49,11 @@ PSD_MUST_CHECK psd_status_t ps_context_new(int n_io_threads, ps_context_t **ret_
 /* Starts the thread that ZeroMQ asks who a peer is (zap.h), before the first port of the
  * context is bound. It ends with the context. Errors: PSD_NOMEM, PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_context_guard(ps_context_t *self, psd_error_t *err);
+/* From now on that thread lets in those alone who have proven one of these keys; n_keys 0: nobody.
+ * Connections that stand go on. Not without ps_context_guard. Errors: PSD_NOMEM: nobody gets
+ * in. */
+PSD_MUST_CHECK psd_status_t ps_context_admit(ps_context_t *self, const ps_public_key_t *keys,
+                                             size_t n_keys, psd_error_t *err);
 /* That thread reports from now on that it turns. turns outlives the context. */
 void ps_context_watch_guard(ps_context_t *self, ps_turns_t *turns);
 /* ZeroMQ's own context, to watch its threads. Borrowed. */
@@ -247,7 +252,7 @@ PSD_MUST_CHECK psd_status_t ps_socket_send_text(ps_socket_t *self, uint64_t conn
 PSD_MUST_CHECK psd_status_t ps_socket_receive_text(ps_socket_t *self, bool *ret_got,
                                                    uint64_t *ret_conn, ps_buffer_t *ret_text,
                                                    psd_error_t *err);
-/* Who has sent HELLO or PEER on that connection of a guarded port; call it when the message
+/* Who has sent HELLO, PEER or MEET on that connection of a guarded port; call it when the message
  * has come. false: it is not known, or the connection is gone. */
 PSD_MUST_CHECK bool ps_socket_greeter(ps_socket_t *self, uint64_t conn, ps_asker_t *ret_asker);
 /* A port: the connection stands, as far as it is known. */

@@ -52,20 +52,20 @@ struct ps_socket {
     bool is_guarded;                                /* a port that knows its callers */
     const ps_key_pair_t *keys;                      /* borrowed; NULL: it speaks without */
     bool is_curve;                                  /* a link that speaks CURVE */
-    uint64_t greeter_conn;                          /* of the last HELLO or PEER over ZeroMQ … */
-    ps_asker_t greeter;                             /* … and who sent it */
-    ps_door_peers_t peers;                          /* that a port lets in */
-    unsigned n_forks;                               /* before it was made */
-    uint32_t chunk_bytes;                           /* of the pieces sent */
-    uint64_t assembly_bytes;                        /* limit for each connection */
-    uint64_t n_refused;                             /* messages of peers with an id of their own */
-    ps_map_t unfinished;                            /* conn -> ps_unfinished_t *, owned; only those
-                                                       that hold something */
-    uint64_t unfinished_bytes;                      /* of these messages … */
-    uint64_t unfinished_max;                        /* … at most, but that one is always taken */
-    uint64_t stale_due_ms;                          /* when to look for those that have stopped */
-    ps_port_conns_t conns;                          /* of a port, over ZeroMQ */
-    char **endpoints;                               /* owned, as bound or connected */
+    uint64_t greeter_conn;     /* of the last HELLO, PEER or MEET over ZeroMQ … */
+    ps_asker_t greeter;        /* … and who sent it */
+    ps_door_peers_t peers;     /* that a port lets in */
+    unsigned n_forks;          /* before it was made */
+    uint32_t chunk_bytes;      /* of the pieces sent */
+    uint64_t assembly_bytes;   /* limit for each connection */
+    uint64_t n_refused;        /* messages of peers with an id of their own */
+    ps_map_t unfinished;       /* conn -> ps_unfinished_t *, owned; only those
+                                  that hold something */
+    uint64_t unfinished_bytes; /* of these messages … */
+    uint64_t unfinished_max;   /* … at most, but that one is always taken */
+    uint64_t stale_due_ms;     /* when to look for those that have stopped */
+    ps_port_conns_t conns;     /* of a port, over ZeroMQ */
+    char **endpoints;          /* owned, as bound or connected */
     size_t n_endpoints;
     size_t capacity;          /* of endpoints */
     ps_batches_t batches;     /* of ZeroMQ's connections */

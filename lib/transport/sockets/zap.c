@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,6 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "transport/keys/key_file.h"
 #include "transport/threads/thread.h"
 
 #define NAME "zap"
@@ -32,6 +32,10 @@ struct ps_zap {
     atomic_bool stops;
     _Atomic(ps_turns_t *) turns; /* NULL: nobody looks */
     pthread_t thread;
+    pthread_mutex_t mutex; /* of what follows */
+    bool has_list;         /* only these keys get in */
+    ps_public_key_t *keys; /* owned */
+    size_t n_keys;
 };
 
 typedef struct question {
@@ -109,6 +113,43 @@ static bool settle_user(const question_t *question, char ret_user[FRAME_SIZE])
     return true;
 }
 
+/* ---- the list ---- */
+
+/* Who has that User-Id is in the list, or there is none. */
+static bool is_admitted(ps_zap_t *self, const char *user)
+{
+    bool is_in = false;
+
+    (void)pthread_mutex_lock(&self->mutex);
+    is_in = !self->has_list;
+    for (size_t i = 0; !is_in && i < self->n_keys; i++) {
+        is_in = strncmp(user, PS_ZAP_KEY, strlen(PS_ZAP_KEY)) == 0 &&
+                strcmp(user + strlen(PS_ZAP_KEY), self->keys[i].text) == 0;
+    }
+    (void)pthread_mutex_unlock(&self->mutex);
+    return is_in;
+}
+
+psd_status_t ps_zap_admit(ps_zap_t *self, const ps_public_key_t *keys, size_t n_keys,
+                          psd_error_t *err)
+{
+    ps_public_key_t *copy = n_keys == 0 ? NULL : ps_alloc(n_keys, sizeof *copy);
+    ps_public_key_t *old = NULL;
+    bool has_room = n_keys == 0 || copy != NULL;
+
+    if (copy != NULL) {
+        memcpy(copy, keys, n_keys * sizeof *copy);
+    }
+    (void)pthread_mutex_lock(&self->mutex);
+    old = self->keys;
+    self->keys = copy;
+    self->n_keys = has_room ? n_keys : 0;
+    self->has_list = true;
+    (void)pthread_mutex_unlock(&self->mutex);
+    ps_free(old);
+    return has_room ? PSD_OK : psd_error_set(err, PSD_NOMEM, "no memory for a list of keys");
+}
+
 /* ---- what it answers ---- */
 
 static bool send_frame(void *socket, const void *bytes, size_t size, bool more)
@@ -121,10 +162,11 @@ static bool send_frame(void *socket, const void *bytes, size_t size, bool more)
     return sent >= 0;
 }
 
-static bool answer(void *socket, const question_t *question)
+static bool answer(ps_zap_t *self, const question_t *question)
 {
+    void *socket = self->socket;
     char user[FRAME_SIZE];
-    bool is_in = settle_user(question, user);
+    bool is_in = settle_user(question, user) && is_admitted(self, user);
     const char *code = is_in ? "200" : "400";
 
     user[0] = is_in ? user[0] : '\0';
@@ -157,7 +199,7 @@ static bool turn_once(ps_zap_t *self, ps_turn_t **turn_p)
         (void)n; /* what has changed is looked at in any case */
     }
     return items[0].revents == 0 ||
-           (read_question(self->socket, &question) && answer(self->socket, &question));
+           (read_question(self->socket, &question) && answer(self, &question));
 }
 
 /* Nobody new gets in while this thread cannot work, so it goes on for as long as there is a
@@ -220,6 +262,8 @@ static void done(ps_zap_t **self_p)
     if (self->wake >= 0) {
         (void)close(self->wake);
     }
+    (void)pthread_mutex_destroy(&self->mutex);
+    ps_free(self->keys);
     ps_free(self);
     *self_p = NULL;
 }
@@ -233,6 +277,7 @@ psd_status_t ps_zap_start(void *zmq, ps_zap_t **ret_zap, psd_error_t *err)
     if (self == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a thread (ZAP)");
     }
+    (void)pthread_mutex_init(&self->mutex, NULL); /* a plain one: it cannot fail */
     self->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     self->socket = self->wake < 0 ? NULL : zmq_socket(zmq, ZMQ_REP);
     if (self->socket == NULL || zmq_setsockopt(self->socket, ZMQ_RCVHWM, &none, sizeof none) != 0 ||

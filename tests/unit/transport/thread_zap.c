@@ -7,6 +7,7 @@
 #include <zmq.h>
 
 #include "support/check.h"
+#include "support/fail_alloc.h"
 #include "support/zmtp.h"
 #include "transport/sockets/curve.h"
 #include "transport/sockets/socket.h"
@@ -289,6 +290,65 @@ static bool keys_are_proven(psd_error_t *err)
     return true;
 }
 
+/* A link with that pair gets in, and its message says who it is. */
+static bool gets_in(ps_context_t *context, ps_socket_t *port, const char *endpoint,
+                    const ps_key_pair_t *keys, ps_socket_t **ret_link, psd_error_t *err)
+{
+    ps_socket_args_t args = args_of(context);
+    ps_asker_t caller;
+
+    args.keys = keys;
+    CHECK_OK(ps_socket_connect(endpoint, &args, ret_link, err), err);
+    CHECK_OK(ps_socket_send_text(*ret_link, 0, hello, err), err);
+    CHECK(next_from(port, &caller));
+    CHECK(strcmp(caller.key, keys->public_key) == 0);
+    return true;
+}
+
+/* Those of the list get in; who is there already stays. */
+static bool a_list_lets_in_its_keys_alone(psd_error_t *err)
+{
+    static const char *const endpoints[] = {"tcp://127.0.0.1:*"};
+    ps_key_pair_t pairs[3];
+    ps_public_key_t keys[3];
+    char named[PS_ENDPOINT_MAX + 1];
+    ps_context_t *context = NULL;
+    ps_socket_t *port = NULL;
+    ps_socket_t *links[2] = {NULL};
+    ps_socket_args_t args;
+    ps_asker_t caller;
+
+    for (size_t i = 0; i < 3; i++) {
+        CHECK_OK(ps_key_pair_make("some", &pairs[i], err), err);
+        memcpy(keys[i].text, pairs[i].public_key, sizeof keys[i].text);
+    }
+    CHECK_OK(ps_context_new(1, &context, err), err);
+    CHECK_OK(ps_context_guard(context, err), err);
+    CHECK_OK(ps_context_admit(context, NULL, 0, err), err);
+    args = args_of(context);
+    args.keys = &pairs[0];
+    CHECK_OK(ps_socket_bind(endpoints, 1, &args, &port, err), err);
+    CHECK(ps_curve_join(ps_socket_endpoint(port, 0), pairs[0].public_key, named));
+    CHECK(denial_at(context, named, &pairs[1], err) == PS_DENIAL_KEY);
+    CHECK_OK(ps_context_admit(context, keys, 2, err), err);
+    CHECK(gets_in(context, port, named, &pairs[1], &links[0], err));
+    CHECK(denial_at(context, named, &pairs[2], err) == PS_DENIAL_KEY);
+    CHECK_OK(ps_context_admit(context, keys + 2, 1, err), err);
+    CHECK(gets_in(context, port, named, &pairs[2], &links[1], err));
+    CHECK(denial_at(context, named, &pairs[1], err) == PS_DENIAL_KEY);
+    CHECK_OK(ps_socket_send_text(links[0], 0, hello, err), err);
+    CHECK(next_from(port, &caller) && strcmp(caller.key, keys[1].text) == 0);
+    fail_alloc_at(0);
+    CHECK_ERROR(ps_context_admit(context, keys, 3, err), PSD_NOMEM, "no memory for a list", err);
+    fail_alloc_off();
+    CHECK(denial_at(context, named, &pairs[2], err) == PS_DENIAL_KEY);
+    ps_socket_drop(&links[0]);
+    ps_socket_drop(&links[1]);
+    ps_socket_close(&port);
+    ps_context_destroy(&context);
+    return true;
+}
+
 static bool an_endpoint_names_a_key(psd_error_t *err)
 {
     static const char *const BAD[] = {"tcp://h:1#", "tcp://h:1#12", "tcp://h:1#x", "tcp://h:1##0"};
@@ -354,6 +414,7 @@ int main(void)
     RUN(nobody_gets_in_without_it(err));
     RUN(nothing_is_bound_without_it(err));
     RUN(keys_are_proven(err));
+    RUN(a_list_lets_in_its_keys_alone(err));
     RUN(an_endpoint_names_a_key(err));
     RUN(it_ends_with_connections_open(err));
     psd_error_destroy(&err);
