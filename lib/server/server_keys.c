@@ -76,8 +76,7 @@ psd_status_t ps_server_open_keys(ps_server_t *self, psd_error_t *err)
     }
     if (rc == PSD_OK && self->config->security.allow_plaintext) {
         ps_log(PS_LOG_WARN, "plaintext_allowed",
-               "hint=\"beside encrypt security.allow_plaintext counts for http.listen, and lets "
-               "relays of the overlay listen beyond loopback: what they carry is not encrypted\"");
+               "hint=\"beside encrypt security.allow_plaintext counts for http.listen alone\"");
     }
     return rc;
 }

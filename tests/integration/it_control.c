@@ -253,6 +253,11 @@ static bool who_says_where_its_relay_is_hears_the_plan(daemon_t *d)
                       ",\"job\":\"o\",\"worker\":1,\"joins\":1,\"relay\":\"tcp://10.1.2.3:2\"",
                       "\"relay_refused\":"));
     CHECK(strstr(a.reply, "allow_plaintext") != NULL && strstr(a.reply, "parents") == NULL);
+    CHECK(control_ask(&a, "heartbeat",
+                      ",\"job\":\"o\",\"worker\":1,\"joins\":1,\"relay\":\"tcp://127.0.0.1:2#"
+                      "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\"",
+                      "\"relay_refused\":\"it has a key"));
+    CHECK(strstr(a.reply, "parents") == NULL);
     CHECK(control_open(&b, d, 96));
     CHECK(control_ask(&b, "heartbeat",
                       ",\"job\":\"o\",\"worker\":1,\"joins\":1,\"relay\":\"tcp://127.0.0.1:3\"",

@@ -30,6 +30,12 @@ typedef struct door {
     uint16_t target;
 } door_t;
 
+typedef struct record {
+    char *bytes; /* owned; NULL: none is kept */
+    size_t size;
+    size_t capacity;
+} record_t;
+
 struct tcp_proxy {
     pthread_t thread;
     pthread_mutex_t lock; /* of everything below */
@@ -46,6 +52,7 @@ struct tcp_proxy {
     size_t n_links;
     tcp_orders_t orders[2];
     tcp_counts_t counts;
+    record_t records[2]; /* by way */
     /* the thread's own */
     size_t n_rounds;
     struct pollfd polls[POLLS_MAX];
@@ -88,6 +95,17 @@ static void accept_one(tcp_proxy_t *self, const door_t *door)
     }
 }
 
+static void keep(record_t *record, const char *bytes, size_t size)
+{
+    size_t room = record->capacity - record->size;
+    size_t n = size < room ? size : room;
+
+    if (n > 0) {
+        memcpy(record->bytes + record->size, bytes, n);
+        record->size += n;
+    }
+}
+
 /* Moves bytes in one direction. false: the link is gone. */
 static bool move(tcp_proxy_t *self, size_t at, tcp_way_t way, uint64_t now)
 {
@@ -97,7 +115,10 @@ static bool move(tcp_proxy_t *self, size_t at, tcp_way_t way, uint64_t now)
     bool by_reset = true;
 
     if (tcp_link_wants_read(link, way, orders)) {
+        size_t before = link->ways[way].size;
+
         fate = tcp_link_read(link, way, orders, now, &self->counts.dropped[way]);
+        keep(&self->records[way], link->ways[way].data + before, link->ways[way].size - before);
     }
     if (fate == TCP_FATE_LIVES && tcp_link_writes_at(link, way, orders, now) <= now) {
         fate = tcp_link_write(link, way, orders, now, &self->counts.bytes[way]);
@@ -316,6 +337,8 @@ void tcp_proxy_destroy(tcp_proxy_t **self_p)
     (void)close(self->wake);
     (void)pthread_cond_destroy(&self->changed);
     (void)pthread_mutex_destroy(&self->lock);
+    free(self->records[0].bytes);
+    free(self->records[1].bytes);
     free(self);
     *self_p = NULL;
 }
@@ -449,6 +472,33 @@ bool tcp_proxy_heal(tcp_proxy_t *self)
     done = set_accepts(self, true);
     (void)pthread_mutex_unlock(&self->lock);
     return done;
+}
+
+bool tcp_proxy_record(tcp_proxy_t *self, size_t max_bytes)
+{
+    bool has_room = true;
+
+    (void)pthread_mutex_lock(&self->lock);
+    for (int way = 0; way < 2; way++) {
+        self->records[way] = (record_t){.bytes = malloc(max_bytes)};
+        self->records[way].capacity = self->records[way].bytes == NULL ? 0 : max_bytes;
+        has_room = has_room && self->records[way].bytes != NULL;
+    }
+    (void)pthread_mutex_unlock(&self->lock);
+    return has_room;
+}
+
+size_t tcp_proxy_find(tcp_proxy_t *self, tcp_way_t way, const void *bytes, size_t size)
+{
+    const record_t *record = &self->records[way];
+    size_t n = 0;
+
+    (void)pthread_mutex_lock(&self->lock);
+    for (size_t i = 0; i + size <= record->size; i++) {
+        n += memcmp(record->bytes + i, bytes, size) == 0 ? 1 : 0;
+    }
+    (void)pthread_mutex_unlock(&self->lock);
+    return n;
 }
 
 void tcp_proxy_counts(tcp_proxy_t *self, tcp_counts_t *ret_counts)

@@ -14,6 +14,7 @@
 #define PS_TESTS_TCP_PROXY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct tcp_proxy tcp_proxy_t;
@@ -64,6 +65,11 @@ void tcp_proxy_cut_after(tcp_proxy_t *self, tcp_way_t way, uint64_t n_bytes, boo
 void tcp_proxy_reset(tcp_proxy_t *self);
 /* Back to the initial state: everything passes, at once; cut connections stay cut. */
 bool tcp_proxy_heal(tcp_proxy_t *self);
+
+/* From now on keeps the first max_bytes that come from each end. false: no memory. Once. */
+bool tcp_proxy_record(tcp_proxy_t *self, size_t max_bytes);
+/* How often they hold these bytes. */
+size_t tcp_proxy_find(tcp_proxy_t *self, tcp_way_t way, const void *bytes, size_t size);
 
 void tcp_proxy_counts(tcp_proxy_t *self, tcp_counts_t *ret_counts);
 /* Waits until `until` returns true for the counts. false: not within timeout_ms. */

@@ -184,6 +184,7 @@ struct psd_client {
     ps_id_t cluster;
     uint64_t number; /* of the session; PS_GUEST_FIRST or more: of a guest */
     uint64_t heartbeat_ms;
+    bool encrypts; /* psd is at security.level encrypt */
 
     /* data */
     ps_session_t *session;   /* owned; NULL before the welcome */

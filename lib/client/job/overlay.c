@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/env.h"
+#include "base/log.h"
 #include "client/connection/own_address.h"
 #include "client/job/job.h"
 #include "transport/environment/environment.h"
@@ -127,7 +128,36 @@ static void find_listen(const psd_client_t *client, char ret_listen[LISTEN_SIZE]
     *ret_here = ps_address_is_local(own) || strstr(client->endpoint, port) != NULL;
 }
 
+/* Who has a key sends nothing in the clear over tcp: it goes on without a relay, and pushes to the
+ * nodes itself. */
+static bool can_have_relay(const psd_client_t *client)
+{
+    bool can = client->encrypts || !client->has_keys;
+
+    if (!can) {
+        ps_log(PS_LOG_WARN, "overlay_off",
+               "reason=\"PSD_KEY_FILE is set, and psd does not say that it is at security.level "
+               "encrypt: relays would send in the clear\" hint=\"unset PSD_KEY_FILE, or upgrade "
+               "psd\"");
+    }
+    return can;
+}
+
 static const ps_relay_calls_t CALLS = {.connect = ps_client_connect, .close = psd_close};
+
+static psd_status_t open_relay(const psd_client_t *client, const choice_t *choice,
+                               const char *listen, ps_relay_thread_t **ret_relay, psd_error_t *err)
+{
+    const ps_relay_wish_t wish = {
+        .listen = listen, .rows_go_on = choice->down, .encrypts = client->encrypts};
+    psd_status_t rc =
+        ps_relay_thread_open(client->endpoint, &client->options, &CALLS, &wish, ret_relay, err);
+
+    if (rc == PSD_OK && *ret_relay != NULL && choice->is_auto) {
+        ps_desk_set_auto(ps_relay_thread_desk(*ret_relay));
+    }
+    return rc;
+}
 
 psd_status_t ps_overlay_open(const psd_client_t *client, const ps_wish_t *wish,
                              ps_relay_thread_t **ret_relay, psd_error_t *err)
@@ -141,7 +171,7 @@ psd_status_t ps_overlay_open(const psd_client_t *client, const ps_wish_t *wish,
     if (rc == PSD_OK) {
         rc = choose(wish, &choice, err);
     }
-    if (rc != PSD_OK || !choice.up) {
+    if (rc != PSD_OK || !choice.up || !can_have_relay(client)) {
         return rc;
     }
     rc = read("PSD_OVERLAY_LISTEN", NULL, &listen, err);
@@ -152,14 +182,7 @@ psd_status_t ps_overlay_open(const psd_client_t *client, const ps_wish_t *wish,
             return PSD_OK;
         }
     }
-    if (rc == PSD_OK) {
-        rc = ps_relay_thread_open(client->endpoint, &client->options, &CALLS, listen.text,
-                                  choice.down, ret_relay, err);
-    }
-    if (rc == PSD_OK && choice.is_auto) {
-        ps_desk_set_auto(ps_relay_thread_desk(*ret_relay));
-    }
-    return rc;
+    return rc == PSD_OK ? open_relay(client, &choice, listen.text, ret_relay, err) : rc;
 }
 
 void ps_overlay_end(psd_client_t *client)

@@ -66,12 +66,13 @@ static void say(ps_relay_thread_t *self, uint64_t conn, const ps_message_t *mess
     (void)rc; /* who does not hear it asks again, or sends to the nodes */
 }
 
-/* A worker of the plan, in the life that the plan names. */
-static bool is_member(const ps_relay_thread_t *self, const ps_msg_meet_t *meet)
+/* A worker of the plan, in the life that the plan names, and with its key. */
+static bool is_member(const ps_relay_thread_t *self, uint64_t conn, const ps_msg_meet_t *meet)
 {
     size_t i = ps_relay_facts_find(&self->facts, meet->worker);
 
-    return i != SIZE_MAX && self->facts.members[i].joins == meet->joins;
+    return i != SIZE_MAX && self->facts.members[i].joins == meet->joins &&
+           ps_relay_has_key(self, conn, &self->facts.members[i]);
 }
 
 static void on_ask(ps_relay_thread_t *self, uint64_t conn, const ps_msg_meet_t *ask)
@@ -84,7 +85,7 @@ static void on_ask(ps_relay_thread_t *self, uint64_t conn, const ps_msg_meet_t *
     if (known != NULL) {
         forget(self, known);
     }
-    if (!is_member(self, ask) || ps_random(&nonce, sizeof nonce, NULL) != PSD_OK ||
+    if (!is_member(self, conn, ask) || ps_random(&nonce, sizeof nonce, NULL) != PSD_OK ||
         ps_meet_answer(&self->self, ask, &nonce, &caller.asked, &answer, NULL) != PSD_OK) {
         return;
     }

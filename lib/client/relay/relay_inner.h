@@ -4,6 +4,7 @@
  *
  *   relay_thread.c  its life and its turns; what is lent, what is done
  *   callers.c       the port: who connects, proves to be a worker, and brings bundles
+ *   keys.c          at security.level encrypt: its own keys, and those of other workers
  *   ways.c          connections to the relays that this one sends to
  *   rows.c          rows on their way out
  *   courier.c       bundles to the nodes, as a client of its own
@@ -63,6 +64,8 @@ struct ps_relay_thread {
     bool rows_go_on; /* rows go from worker to worker, too */
     pthread_t thread;
     ps_context_t *context; /* owned */
+    ps_key_pair_t keys;    /* of port and ways … */
+    bool has_keys;         /* … which speak CURVE then; else in the clear */
     ps_socket_t *port;     /* owned */
     const ps_relay_calls_t *calls;
     psd_client_t *courier; /* owned */
@@ -91,6 +94,18 @@ struct ps_relay_thread {
 /* relay_thread.c: what deltas of a partition have in common. false: the table is not known. */
 PSD_MUST_CHECK bool ps_relay_key_of(const ps_relay_thread_t *self, uint32_t table,
                                     uint32_t partition, uint64_t clock, ps_relay_key_t *ret_key);
+
+/* keys.c */
+/* Makes keys for a relay that is to encrypt, before its port is bound. false: it cannot, and the
+ * log says why. */
+PSD_MUST_CHECK bool ps_relay_begin_keys(ps_relay_thread_t *self);
+/* Where others find it: its key belongs to it. false: too long. */
+PSD_MUST_CHECK bool ps_relay_place(const ps_relay_thread_t *self, char ret[PS_ENDPOINT_MAX + 1]);
+/* There is a new plan: who is in it gets in. */
+void ps_relay_plan_keys(const ps_relay_thread_t *self);
+/* Who has just sent MEET on that connection has the key that the plan names for this worker. */
+PSD_MUST_CHECK bool ps_relay_has_key(const ps_relay_thread_t *self, uint64_t conn,
+                                     const ps_relay_member_t *member);
 
 /* callers.c */
 /* There is a new plan: who is not in it is a stranger. */

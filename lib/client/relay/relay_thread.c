@@ -37,6 +37,7 @@ static void destroy(ps_relay_thread_t **self_p)
     ps_socket_drop(&self->port);
     self->calls->close(&self->courier);
     ps_context_destroy(&self->context);
+    ps_key_pair_done(&self->keys);
     ps_relay_destroy(&self->relay);
     ps_relay_down_destroy(&self->down);
     while (ps_map_next(&self->tables, &at, &id, &table)) {
@@ -62,7 +63,9 @@ static psd_status_t bind_port(ps_relay_thread_t *self, const char *listen, psd_e
                                    .assembly_bytes = PS_RELAY_FRAME_BYTES,
                                    .chunk_bytes = (uint32_t)PS_RELAY_FRAME_BYTES,
                                    .patience_ms = PS_PATIENCE_BODIES_MS,
-                                   .is_watched = true};
+                                   .is_watched = true,
+                                   .keys = self->has_keys ? &self->keys : NULL,
+                                   .is_guarded = self->has_keys};
     psd_status_t rc = ps_socket_bind(&listen, 1, &args, &self->port, err);
     const char *bound = rc == PSD_OK ? ps_socket_endpoint(self->port, 0) : "";
 
@@ -76,9 +79,20 @@ static psd_status_t bind_port(ps_relay_thread_t *self, const char *listen, psd_e
     return rc;
 }
 
+/* Where the client finds it. */
+static psd_status_t make_desk(ps_relay_thread_t *self, psd_error_t *err)
+{
+    char place[PS_ENDPOINT_MAX + 1];
+
+    return ps_relay_place(self, place)
+               ? ps_desk_new(place, &self->desk, err)
+               : psd_error_set(err, PSD_INVALID, "a relay at \"%.80s\": its address is too long",
+                               ps_socket_endpoint(self->port, 0));
+}
+
 psd_status_t ps_relay_thread_open(const char *endpoint, const psd_options_t *options,
-                                  const ps_relay_calls_t *calls, const char *listen,
-                                  bool rows_go_on, ps_relay_thread_t **ret_thread, psd_error_t *err)
+                                  const ps_relay_calls_t *calls, const ps_relay_wish_t *wish,
+                                  ps_relay_thread_t **ret_thread, psd_error_t *err)
 {
     PSD_AUTO(destroy) ps_relay_thread_t *self = ps_alloc(1, sizeof *self);
     psd_options_t quiet = *options;
@@ -88,16 +102,20 @@ psd_status_t ps_relay_thread_open(const char *endpoint, const psd_options_t *opt
         return psd_error_set(err, PSD_NOMEM, "no memory for a relay");
     }
     self->calls = calls;
-    self->rows_go_on = rows_go_on;
+    self->rows_go_on = wish->rows_go_on;
     self->n_forks = ps_fork_count();
     quiet.on_wait = NULL;
     quiet.no_guest = true;
     rc = ps_context_new(1, &self->context, err);
-    if (rc == PSD_OK) {
-        rc = bind_port(self, listen, err);
+    *ret_thread = NULL;
+    if (rc == PSD_OK && wish->encrypts && !ps_relay_begin_keys(self)) {
+        return PSD_OK;
     }
     if (rc == PSD_OK) {
-        rc = ps_desk_new(ps_socket_endpoint(self->port, 0), &self->desk, err);
+        rc = bind_port(self, wish->listen, err);
+    }
+    if (rc == PSD_OK) {
+        rc = make_desk(self, err);
     }
     if (rc == PSD_OK) {
         rc = calls->connect(endpoint, &quiet, &self->courier, err);
@@ -177,6 +195,7 @@ static void go_by(ps_relay_thread_t *self, ps_relay_facts_t *facts)
     self->facts = *facts;
     *facts = (ps_relay_facts_t){.version = 0};
     self->self.key = self->facts.key;
+    ps_relay_plan_keys(self);
     ps_callers_plan(self);
     ps_ways_plan(self);
     ps_rows_plan(self);
@@ -356,6 +375,7 @@ void ps_relay_thread_stop(ps_relay_thread_t **self_p, uint32_t wait_ms)
     }
     *self_p = NULL;
     if (ps_fork_is_since(self->n_forks)) { /* the thread is the parent's */
+        ps_key_pair_done(&self->keys);
         ps_fork_keep(self);
         return;
     }

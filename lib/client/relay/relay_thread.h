@@ -35,14 +35,21 @@ typedef struct ps_relay_calls {
     void (*close)(psd_client_t **client_p);
 } ps_relay_calls_t;
 
-/* Opens the port at `listen`, tcp with port 0 or * for any, and connects to psd as the worker
- * did. `calls` must last as long as the thread. rows_go_on: it also has rows from other workers,
- * and for them (client/requests/by_peer.h). Errors: PSD_INVALID an address that others cannot
- * use; PSD_IO it cannot be bound; those of psd_connect. */
+typedef struct ps_relay_wish {
+    const char *listen; /* tcp with port 0 or * for any */
+    bool rows_go_on;    /* it also has rows from other workers, and for them
+                           (client/requests/by_peer.h) */
+    bool encrypts;      /* it speaks CURVE alone, under a new pair of keys that is never stored, and
+                           with workers of its plan alone */
+} ps_relay_wish_t;
+
+/* Opens the port and connects to psd as the worker did. `calls` must last as long as the thread.
+ * *ret_thread NULL: it is to encrypt and cannot, which the log says. Errors: PSD_INVALID an address
+ * that others cannot use; PSD_IO it cannot be bound; those of psd_connect. */
 PSD_MUST_CHECK psd_status_t ps_relay_thread_open(const char *endpoint, const psd_options_t *options,
-                                                 const ps_relay_calls_t *calls, const char *listen,
-                                                 bool rows_go_on, ps_relay_thread_t **ret_thread,
-                                                 psd_error_t *err);
+                                                 const ps_relay_calls_t *calls,
+                                                 const ps_relay_wish_t *wish,
+                                                 ps_relay_thread_t **ret_thread, psd_error_t *err);
 /* Borrowed. */
 ps_desk_t *ps_relay_thread_desk(const ps_relay_thread_t *self);
 /* Errors: PSD_IO; PSD_INVALID; PSD_NOMEM. */

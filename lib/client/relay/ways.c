@@ -38,7 +38,8 @@ static void open_way(ps_relay_thread_t *self, ps_relay_way_t *way)
                                    .assembly_bytes = frame_bytes,
                                    .chunk_bytes = (uint32_t)frame_bytes,
                                    .patience_ms = PS_PATIENCE_BODIES_MS,
-                                   .is_watched = true};
+                                   .is_watched = true,
+                                   .keys = self->has_keys ? &self->keys : NULL};
     ps_message_t ask;
 
     close_way(self, way);

@@ -8,6 +8,8 @@
 #include "base/alloc.h"
 #include "protocol/relay/relay.h"
 
+#define KEY_DIGITS 64 /* of a public key, base 16 */
+
 void ps_relay_facts_done(ps_relay_facts_t *self)
 {
     ps_free(self->members);
@@ -15,16 +17,22 @@ void ps_relay_facts_done(ps_relay_facts_t *self)
     *self = (ps_relay_facts_t){.version = 0};
 }
 
+static bool is_key(const char *digits)
+{
+    return strlen(digits) == KEY_DIGITS && strspn(digits, "0123456789abcdef") == KEY_DIGITS;
+}
+
 bool ps_relay_endpoint_is_good(const char *text)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                   ".:-_[]";
     static const char prefix[] = "tcp://";
-    size_t length = strlen(text);
+    size_t address = strcspn(text, "#");
 
-    return length > strlen(prefix) && length <= PS_ENDPOINT_MAX &&
+    return address > strlen(prefix) && strlen(text) <= PS_ENDPOINT_MAX &&
            strncmp(text, prefix, strlen(prefix)) == 0 &&
-           strspn(text + strlen(prefix), allowed) == length - strlen(prefix);
+           strspn(text + strlen(prefix), allowed) == address - strlen(prefix) &&
+           (text[address] == '\0' || is_key(text + address + 1));
 }
 
 /* ---- writing ---- */

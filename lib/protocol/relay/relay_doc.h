@@ -8,7 +8,8 @@
  * Shape    {"plan":v,"clock":c,"key":id,"colours":k,"workers":[{"worker":0,"joins":1,
  *          "members":1,"relay":"tcp://…"},…],"parents":[…]}: workers ascend; parents has one
  *          number for each worker of each colour, 0 for the nodes, else the parent's place in
- *          workers, from 1.
+ *          workers, from 1. A relay that speaks CURVE names its public key: "tcp://…#KEY", with
+ *          64 digits of base 16.
  * Owner    ps_relay_facts_done; zeroed: there is no plan.
  * Threads  Plain values.
  */
@@ -38,7 +39,8 @@ typedef struct ps_relay_facts {
 } ps_relay_facts_t;
 
 void ps_relay_facts_done(ps_relay_facts_t *self);
-/* True for an address that a relay may have: "tcp://", then letters, digits and .:-_[]*. */
+/* True for an address that a relay may have: "tcp://", then letters, digits and .:-_[], and perhaps
+ * its key. */
 bool ps_relay_endpoint_is_good(const char *text);
 /* Sets all keys in doc. false: no memory. */
 PSD_MUST_CHECK bool ps_relay_facts_to_doc(const ps_relay_facts_t *self, ps_doc_t *doc);

@@ -179,7 +179,9 @@ static bool fill_welcome(const ps_control_t *self, ps_doc_t *reply, uint64_t ses
                           ps_registry_setting(registry, PS_SETTING_HEARTBEAT)) &&
            ps_doc_set_u64(reply, "lost_after_ms",
                           ps_registry_setting(registry, PS_SETTING_LOST_AFTER)) &&
-           ps_doc_set_text(reply, "version", PSD_RELEASE) && ps_control_add_members(self, reply);
+           ps_doc_set_text(reply, "version", PSD_RELEASE) &&
+           (self->is.rights == NULL || ps_doc_set_text(reply, "level", "encrypt")) &&
+           ps_control_add_members(self, reply);
 }
 
 psd_status_t ps_control_hello(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)

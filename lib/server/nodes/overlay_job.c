@@ -285,13 +285,17 @@ static bool add_pilot(const ps_overlay_job_t *self, ps_doc_t *overlay)
            ps_doc_set_u64(overlay, "next_try", wait) && add_links(self, links);
 }
 
-/* Whom it sends to, for each colour: "worker 3", "nodes". */
+/* Whom it sends to, for each colour: "worker 3", "nodes"; and where it is, without its key. */
 static bool add_way(const ps_relay_facts_t *facts, size_t i, ps_doc_t *array)
 {
+    char relay[PS_ENDPOINT_MAX + 1];
     ps_doc_t *doc = ps_doc_append_object(array);
     ps_doc_t *to = doc == NULL ? NULL : ps_doc_add_array(doc, "sends_to");
-    bool fits = to != NULL && ps_doc_set_u64(doc, "worker", facts->members[i].worker) &&
-                ps_doc_set_text(doc, "relay", facts->members[i].relay);
+    bool fits = to != NULL && ps_doc_set_u64(doc, "worker", facts->members[i].worker);
+
+    (void)snprintf(relay, sizeof relay, "%.*s", (int)strcspn(facts->members[i].relay, "#"),
+                   facts->members[i].relay);
+    fits = fits && ps_doc_set_text(doc, "relay", relay);
 
     for (uint32_t colour = 0; fits && colour < facts->n_colours; colour++) {
         uint32_t parent = facts->parents[colour * facts->n_members + i];

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans of overlays, on their way with heartbeats. */
+#include <string.h>
+
 #include "server/config/endpoint.h"
 #include "server/state/control_inner.h"
 
@@ -29,11 +31,25 @@ static psd_status_t check_worker(ps_watch_t *watch, const ps_control_request_t *
                                worker->worker);
 }
 
-/* Deltas are not encrypted on their way to a relay. The worker goes on without one: what else its
- * heartbeat is for must not fail by this. */
-static bool is_allowed(const ps_control_t *self, const char *relay)
+/* Why nobody may send deltas to that relay; NULL: workers may. At security.level encrypt it must
+ * have a key, and at plain it must not, so that no plan links two that do not understand each
+ * other. The worker goes on without it: what else its heartbeat is for must not fail by this. */
+static const char *why_not(const ps_control_t *self, const char *relay)
 {
-    return ps_endpoint_is_local(relay) || self->is.config->security.allow_plaintext;
+    bool has_key = strchr(relay, '#') != NULL;
+
+    if (self->is.rights != NULL) {
+        return has_key ? NULL
+                       : "security.level is encrypt, and it has no key: its worker is of an "
+                         "earlier build";
+    }
+    if (has_key) {
+        return "it has a key, and security.level is plain";
+    }
+    return ps_endpoint_is_local(relay) || self->is.config->security.allow_plaintext
+               ? NULL
+               : "other machines can reach it, and deltas are not encrypted; allowed: loopback, "
+                 "or set security.level: encrypt, or security.allow_plaintext: true";
 }
 
 /* Random, once for each job. */
@@ -62,6 +78,7 @@ psd_status_t ps_control_overlay_beat(ps_control_t *self, const ps_control_reques
     ps_overlay_report_t report;
     ps_overlay_beat_t beat = {
         .relay = "", .clock = clock, .unix_ms = ps_unix_ms(), .now_us = ps_now_us(), .key = &key};
+    const char *refusal = NULL;
     ps_doc_t *doc = NULL;
     psd_status_t rc = ps_doc_get_text(request->doc, "relay", PS_ENDPOINT_MAX, &beat.relay, err);
 
@@ -78,10 +95,9 @@ psd_status_t ps_control_overlay_beat(ps_control_t *self, const ps_control_reques
     if (rc == PSD_OK) {
         rc = check_worker(watch, request, worker, err);
     }
-    if (rc == PSD_OK && !is_allowed(self, beat.relay)) {
-        return ps_doc_set_text(request->reply, "relay_refused",
-                               "other machines can reach it, and deltas are not encrypted; "
-                               "allowed: loopback, or set security.allow_plaintext: true")
+    refusal = rc == PSD_OK ? why_not(self, beat.relay) : NULL;
+    if (refusal != NULL) {
+        return ps_doc_set_text(request->reply, "relay_refused", refusal)
                    ? PSD_OK
                    : ps_control_no_memory(err);
     }

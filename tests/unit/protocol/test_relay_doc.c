@@ -8,10 +8,12 @@
 #include "base/alloc.h"
 #include "protocol/relay/relay.h"
 
+#define KEY "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
 static ps_relay_member_t members[3] = {
     {.worker = 0, .joins = 1, .members = 1, .relay = "tcp://127.0.0.1:4000"},
     {.worker = 2, .joins = 4, .members = 2, .relay = "tcp://[::1]:4001"},
-    {.worker = 7, .joins = 1, .members = 1, .relay = "tcp://node-7.example:1"}};
+    {.worker = 7, .joins = 1, .members = 1, .relay = "tcp://node-7.example:1#" KEY}};
 static uint32_t parents[6] = {PS_OVERLAY_NODES, 0, 1, 2, 2, PS_OVERLAY_NODES};
 static const ps_relay_facts_t plan = {.version = 12,
                                       .clock = 3,
@@ -98,6 +100,12 @@ Test(relay_doc, addresses_are_of_tcp)
 
     cr_assert(ps_relay_endpoint_is_good("tcp://127.0.0.1:5"));
     cr_assert(ps_relay_endpoint_is_good("tcp://[fe80::1]:5"));
+    cr_assert(ps_relay_endpoint_is_good("tcp://127.0.0.1:5#" KEY));
+    cr_assert_not(ps_relay_endpoint_is_good("tcp://127.0.0.1:5#"));
+    cr_assert_not(ps_relay_endpoint_is_good("tcp://127.0.0.1:5#" KEY "0"));
+    cr_assert_not(ps_relay_endpoint_is_good("tcp://127.0.0.1:5#X" KEY));
+    cr_assert_not(ps_relay_endpoint_is_good("tcp://127.0.0.1:5#" KEY "#" KEY));
+    cr_assert_not(ps_relay_endpoint_is_good("tcp://#" KEY));
     cr_assert_not(ps_relay_endpoint_is_good("tcp://"));
     cr_assert_not(ps_relay_endpoint_is_good("ipc:///x"));
     cr_assert_not(ps_relay_endpoint_is_good("tcp://a b"));

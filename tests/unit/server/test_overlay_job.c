@@ -125,6 +125,29 @@ Test(overlay_job, an_address_that_is_none_is_refused)
     cr_assert_eq(overlay.facts.version, 0);
 }
 
+/* At security.level encrypt the address names the relay's own key. */
+Test(overlay_job, a_relay_with_another_key_is_another_one)
+{
+#define ZEROES "00000000000000000000000000000000"
+    static const char *const relays[] = {"tcp://h0:1#" ZEROES ZEROES, "tcp://h0:1#" ZEROES ZEROES,
+                                         "tcp://h0:1#" ZEROES "11111111111111111111111111111111"};
+    const uint64_t versions[] = {10, 10, 11};
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
+
+    for (size_t i = 0; i < 3; i++) {
+        const ps_overlay_beat_t said = {.relay = relays[i], .unix_ms = 10, .key = &key};
+
+        cr_assert_eq(ps_overlay_job_beat(&overlay, &job, &workers[0], &said, NULL), PSD_OK);
+        cr_assert_eq(overlay.facts.version, versions[i]);
+        cr_assert_str_eq(overlay.facts.members[0].relay, relays[i]);
+    }
+    cr_assert(ps_overlay_job_view(&overlay, doc));
+    cr_assert(ps_doc_print(doc, &text));
+    cr_assert(ps_buffer_append(&text, "", 1));
+    cr_assert_not_null(strstr((const char *)text.data, "\"relay\":\"tcp://h0:1\""));
+}
+
 Test(overlay_job, people_see_the_ways_and_not_the_key)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
