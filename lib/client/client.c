@@ -64,7 +64,6 @@ static psd_status_t make(const char *endpoint, const psd_options_t *options,
 static psd_status_t read_welcome(psd_client_t *self, const ps_doc_t *reply, psd_error_t *err)
 {
     const ps_doc_t *cluster = NULL;
-    const char *level = "";
     bool is_guest = false;
     psd_status_t rc = ps_doc_get_object(reply, "cluster", &cluster, err);
 
@@ -85,10 +84,7 @@ static psd_status_t read_welcome(psd_client_t *self, const ps_doc_t *reply, psd_
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64(reply, "heartbeat_ms", 1, 3600000, &self->heartbeat_ms, err);
     }
-    if (rc == PSD_OK) {
-        rc = ps_doc_get_text_or(reply, "level", PS_NAME_MAX, "", &level, err);
-        self->encrypts = rc == PSD_OK && strcmp(level, "encrypt") == 0;
-    }
+    ps_identity_take_level(self, reply);
     return rc;
 }
 

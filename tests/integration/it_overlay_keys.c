@@ -2,7 +2,9 @@
 /* PSD_OVERLAY at security.level encrypt: deltas go from worker to worker, with the same bits as
  * without, and nothing of them can be read on the network, while at plain it can; strangers at a
  * relay's port get no connection; a worker that is killed and joins again has a relay again. One
- * worker is known by its uid and has no key of its own. */
+ * worker is known by its uid and has no key of its own. A relay that does not fit the level gets no
+ * place: one without a key at encrypt, and a worker with PSD_KEY_FILE at plain has none. */
+#include <fcntl.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
@@ -31,6 +33,7 @@
 #define KNOWN 8 /* equal values in a row that a recording is searched for */
 #define BUFFER_BYTES (64 << 20)
 #define PACKET_BYTES (1 << 17)
+#define KEY_BYTES 1024
 
 static const char config[] = "shards: 2\n"
                              "workers:\n"
@@ -46,6 +49,7 @@ typedef struct seen {
     _Atomic uint64_t n_found;
     _Atomic uint64_t n_dropped;
     _Atomic int is_back; /* of a run */
+    char key[KEY_BYTES]; /* a key file */
 } seen_t;
 
 typedef struct run {
@@ -239,6 +243,25 @@ static bool wait_for_victim(const run_t *run)
     return true;
 }
 
+/* As a worker of an earlier build says it. */
+static bool a_relay_without_key_is_refused(psd_client_t *client, const run_t *run, uint32_t worker,
+                                           psd_error_t *err)
+{
+    char question[200];
+    char *reply = NULL;
+
+    (void)snprintf(question, sizeof question,
+                   "{\"op\":\"heartbeat\",\"job\":\"%s\",\"worker\":%u,\"joins\":1,\"clock\":0,"
+                   "\"relay\":\"tcp://127.0.0.1:1\"}",
+                   run->job, worker);
+    CHECK_OK(psd_request(client, question, WAIT_MS, &reply, err), err);
+    CHECK(strstr(reply, "\"relay_refused\":\"security.level is encrypt, and it has no key") !=
+          NULL);
+    CHECK(strstr(reply, "\"overlay\"") == NULL);
+    psd_free(reply);
+    return true;
+}
+
 static void make_deltas(uint32_t worker, int clock, float *deltas)
 {
     uint32_t state = 12345 + worker * 1000 + (uint32_t)clock;
@@ -300,6 +323,7 @@ static bool work(const run_t *run, uint32_t worker, bool is_second, bool knocks,
     }
     if (knocks) {
         CHECK(strangers_get_nowhere(relay, &fd));
+        CHECK(a_relay_without_key_is_refused(client, run, worker, err));
     }
     bundles = count_bundles(run->daemon);
     if (is_second) {
@@ -430,6 +454,73 @@ static bool a_worker_comes_again(daemon_t *d, _Atomic int *is_back)
     return true;
 }
 
+/* ---- a key at a psd that has none ---- */
+
+static bool work_with_key(const daemon_t *d, const char *path, psd_error_t *err)
+{
+    psd_client_t *client = NULL;
+    char *reply = NULL;
+
+    CHECK(setenv("PSD_KEY_FILE", path, 1) == 0 && setenv("PSD_OVERLAY", "tree", 1) == 0);
+    CHECK_OK(psd_connect(d->ipc, NULL, &client, err), err);
+    CHECK_OK(psd_join(client, "keyed", 0, 1, 0, err), err);
+    CHECK_OK(psd_barrier(client, WAIT_MS, err), err);
+    CHECK_OK(
+        psd_request(client, "{\"op\":\"job_inspect\",\"job\":\"keyed\"}", WAIT_MS, &reply, err),
+        err);
+    CHECK(strstr(reply, "overlay") == NULL);
+    CHECK_OK(psd_leave(client, WAIT_MS, err), err);
+    psd_free(reply);
+    psd_close(&client);
+    return true;
+}
+
+static bool write_file(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ssize_t n = fd < 0 ? -1 : write(fd, text, strlen(text));
+
+    return fd >= 0 && close(fd) == 0 && n == (ssize_t)strlen(text);
+}
+
+static bool read_file(const char *path, char *ret, size_t size)
+{
+    FILE *file = fopen(path, "re");
+
+    CHECK(file != NULL);
+    ret[fread(ret, 1, size - 1, file)] = '\0';
+    (void)fclose(file);
+    return true;
+}
+
+/* It works over ipc, without a relay, and says so once. */
+static bool a_worker_with_a_key_has_no_relay(const daemon_t *d, const char *key)
+{
+    char path[4096];
+    char said[4096];
+    char text[4096] = "";
+    const char *at = NULL;
+    pid_t pid = -1;
+
+    (void)snprintf(path, sizeof path, "%.3000s/some.key", d->dir.path);
+    (void)snprintf(said, sizeof said, "%.3000s/said", d->dir.path);
+    CHECK(write_file(path, key) && write_file(said, ""));
+    (void)fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        psd_error_t *err = psd_error_new();
+        bool ok = freopen(said, "a", stderr) != NULL && work_with_key(d, path, err);
+
+        psd_error_destroy(&err);
+        _exit(ok ? 0 : 1);
+    }
+    CHECK(ends_well(pid));
+    CHECK(read_file(said, text, sizeof text));
+    at = strstr(text, "overlay_off reason=\"PSD_KEY_FILE is set");
+    CHECK(at != NULL && strstr(at + 1, "overlay_off") == NULL);
+    return true;
+}
+
 /* In the middle of it the network is recorded, if it can be. */
 static bool jobs_run(bool encrypts, bool can_record, seen_t *seen, float *values)
 {
@@ -446,7 +537,9 @@ static bool jobs_run(bool encrypts, bool can_record, seen_t *seen, float *values
     recorder = ok && can_record ? start_recording(seen) : -1;
     ok = ok && (!can_record || recorder > 0);
     ok = ok && bits_are_the_same(&d, encrypts, values);
-    ok = ok && (!encrypts || a_worker_comes_again(&d, &seen->is_back));
+    ok = ok && (encrypts ? a_worker_comes_again(&d, &seen->is_back) &&
+                               read_file(key, seen->key, sizeof seen->key)
+                         : a_worker_with_a_key_has_no_relay(&d, seen->key));
     ok = (recorder <= 0 || end_recording(seen, recorder)) && ok;
     (void)unsetenv("PSD_KEY_FILE");
     ok = daemon_end(&d, SIGTERM) && ok;
@@ -481,10 +574,8 @@ int main(void)
     bool good = values != NULL && seen != NULL;
 
     RUN(jobs_run(true, can_record, seen, values));
-    if (can_record) {
-        RUN(the_network_shows(seen, true));
-        RUN(jobs_run(false, can_record, seen, values));
-        RUN(the_network_shows(seen, false));
-    }
+    RUN(!can_record || the_network_shows(seen, true));
+    RUN(jobs_run(false, can_record, seen, values));
+    RUN(!can_record || the_network_shows(seen, false));
     return good ? 0 : 1;
 }

@@ -375,6 +375,8 @@ void ps_reroute_learn(psd_client_t *self, uint64_t id, const ps_doc_t *reply);
 
 /* ---- identity.c ---------------------------------------------------------- */
 
+/* Whether an answer to hello says that psd is at security.level encrypt. */
+void ps_identity_take_level(psd_client_t *self, const ps_doc_t *reply);
 /* Asks the registry for another session, if a partition has forgotten this
  * client. */
 void ps_identity_look(psd_client_t *self);

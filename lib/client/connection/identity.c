@@ -53,6 +53,14 @@ void ps_identity_look(psd_client_t *self)
     }
 }
 
+void ps_identity_take_level(psd_client_t *self, const ps_doc_t *reply)
+{
+    const char *level = "";
+
+    self->encrypts = ps_doc_get_text_or(reply, "level", PS_NAME_MAX, "", &level, NULL) == PSD_OK &&
+                     strcmp(level, "encrypt") == 0;
+}
+
 bool ps_identity_learn(psd_client_t *self, uint64_t id, const ps_doc_t *reply)
 {
     ps_identity_t added = {.client = self->next_id};
@@ -120,6 +128,7 @@ bool ps_guest_learn(psd_client_t *self, uint64_t id, const ps_doc_t *reply)
     if (ps_client_is_guest(self) && ps_reply_status(reply, NULL) == PSD_OK &&
         ps_doc_get_u64(reply, "session", 1, PS_GUEST_FIRST - 1, &number, NULL) == PSD_OK) {
         (void)!ps_doc_get_u64(reply, "heartbeat_ms", 1, 3600000, &self->heartbeat_ms, NULL);
+        ps_identity_take_level(self, reply);
         self->number = number;
         self->guest_asked = 0;
         self->finder.patience_max_ms = PS_FINDER_PATIENCE_MAX_MS;
