@@ -17,7 +17,8 @@
 #include "client/relay/relay_inner.h"
 #include "support/check.h"
 
-#define WAIT_MS 20000
+#define WAIT_MS 60000
+#define TURN_MS 5 /* at most, by the clock of the relays */
 #define TABLE 5
 #define DELTAS "these are the deltas of worker 1, in plain text of 64 bytes....."
 
@@ -82,7 +83,8 @@ static inline bool open_relay(ps_relay_thread_t *self, uint32_t worker, bool enc
     return true;
 }
 
-/* Both take a turn; waits a moment for what comes. */
+/* Both take a turn; waits a moment for what comes. Their clock counts turns: on a machine that lets
+ * this thread wait for seconds neither of them thinks that the other one is silent. */
 static inline bool turn(ps_relay_thread_t *child, ps_relay_thread_t *parent)
 {
     ps_socket_t *sockets[3] = {parent->port};
@@ -92,10 +94,11 @@ static inline bool turn(ps_relay_thread_t *child, ps_relay_thread_t *parent)
     if (child->n_ways > 0 && child->ways[0].socket != NULL) {
         sockets[n++] = child->ways[0].socket;
     }
-    if (ps_socket_wait(sockets, n, 5, ready, NULL) != PSD_OK) {
+    if (ps_socket_wait(sockets, n, TURN_MS, ready, NULL) != PSD_OK) {
         return false;
     }
-    child->now_ms = parent->now_ms = ps_now_ms();
+    child->now_ms += TURN_MS;
+    parent->now_ms = child->now_ms;
     ps_callers_receive(parent);
     ps_rows_turn(parent);
     ps_socket_flush(parent->port);
@@ -104,10 +107,21 @@ static inline bool turn(ps_relay_thread_t *child, ps_relay_thread_t *parent)
     return true;
 }
 
+/* Callers that have proved to be that worker. One that has asked in vain before may be there too.
+ */
+static inline size_t count_proved(const ps_relay_thread_t *parent, uint32_t worker)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < parent->n_callers; i++) {
+        n += parent->callers[i].is_proved && parent->callers[i].asked.worker == worker ? 1 : 0;
+    }
+    return n;
+}
+
 static inline bool is_met(const ps_relay_thread_t *child, const ps_relay_thread_t *parent)
 {
-    return child->n_ways == 1 && child->ways[0].is_ready && parent->n_callers == 1 &&
-           parent->callers[0].is_proved;
+    return child->n_ways == 1 && child->ways[0].is_ready && count_proved(parent, 1) == 1;
 }
 
 static inline bool meet(ps_relay_thread_t *child, ps_relay_thread_t *parent)
@@ -121,7 +135,6 @@ static inline bool meet(ps_relay_thread_t *child, ps_relay_thread_t *parent)
         CHECK(turn(child, parent));
     }
     CHECK(is_met(child, parent));
-    CHECK(parent->callers[0].asked.worker == 1);
     return true;
 }
 

@@ -144,10 +144,7 @@ static bool strangers_get_nowhere(ps_relay_thread_t *parent, psd_error_t *err)
     }
     CHECK(n_answers == n);
     CHECK(most >= PS_RELAY_STRANGERS_MAX); /* with the worker; one may just have been refused */
-    CHECK(parent->callers[0].is_proved);   /* the worker that was there is there */
-    for (size_t i = 1; i < parent->n_callers; i++) {
-        CHECK(!parent->callers[i].is_proved);
-    }
+    CHECK(count_proved(parent, 1) == 1);   /* the worker that was there is there */
     for (size_t i = 0; i < n; i++) {
         ps_socket_drop(&sockets[i]);
     }
