@@ -339,7 +339,12 @@ psd_status_t psd_join(psd_client_t *client, const char *job, int64_t worker, uin
     if (rc != PSD_OK) {
         return rc;
     }
-    rc = ps_overlay_open(client, &wish, &relay, err);
+    if (ps_client_is_guest(client)) { /* the one that gives a session says the level, too */
+        rc = ps_client_want_session(client, client->options.timeout_ms, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_overlay_open(client, &wish, &relay, err);
+    }
     if (rc == PSD_OK && !client->has_gathered) {
         rc = ps_gather_servers(client, err);
     }

@@ -171,7 +171,7 @@ psd_status_t ps_overlay_open(const psd_client_t *client, const ps_wish_t *wish,
     if (rc == PSD_OK) {
         rc = choose(wish, &choice, err);
     }
-    if (rc != PSD_OK || !choice.up || !can_have_relay(client)) {
+    if (rc != PSD_OK || !choice.up) {
         return rc;
     }
     rc = read("PSD_OVERLAY_LISTEN", NULL, &listen, err);
@@ -182,7 +182,9 @@ psd_status_t ps_overlay_open(const psd_client_t *client, const ps_wish_t *wish,
             return PSD_OK;
         }
     }
-    return rc == PSD_OK ? open_relay(client, &choice, listen.text, ret_relay, err) : rc;
+    return rc == PSD_OK && can_have_relay(client)
+               ? open_relay(client, &choice, listen.text, ret_relay, err)
+               : rc;
 }
 
 void ps_overlay_end(psd_client_t *client)

@@ -53,9 +53,9 @@ static bool read_key(const ps_relay_member_t *member, ps_public_key_t *ret_key)
            ret_key->text[0] != '\0';
 }
 
-void ps_relay_plan_keys(const ps_relay_thread_t *self)
+void ps_relay_admit(const ps_relay_thread_t *self, const ps_relay_facts_t *facts)
 {
-    const ps_relay_facts_t *facts = &self->facts;
+    size_t n_members = facts == NULL ? 0 : facts->n_members;
     PSD_AUTO(ps_free_at) ps_public_key_t *keys = NULL;
     psd_status_t rc = PSD_OK;
     size_t n = 0;
@@ -63,12 +63,12 @@ void ps_relay_plan_keys(const ps_relay_thread_t *self)
     if (!self->has_keys) {
         return;
     }
-    keys = ps_alloc(facts->n_members, sizeof *keys);
-    for (size_t i = 0; keys != NULL && i < facts->n_members; i++) {
+    keys = n_members == 0 ? NULL : ps_alloc(n_members, sizeof *keys);
+    for (size_t i = 0; keys != NULL && i < n_members; i++) {
         n += read_key(&facts->members[i], &keys[n]) ? 1 : 0;
     }
     rc = ps_context_admit(self->context, keys, n, NULL);
-    (void)rc; /* nobody gets in then, and who does not sends to the nodes */
+    (void)rc; /* nobody gets in then: workers that do not get in send to the nodes */
 }
 
 bool ps_relay_has_key(const ps_relay_thread_t *self, uint64_t conn, const ps_relay_member_t *member)

@@ -99,10 +99,14 @@ PSD_MUST_CHECK bool ps_relay_key_of(const ps_relay_thread_t *self, uint32_t tabl
 /* Makes keys for a relay that is to encrypt, before its port is bound. false: it cannot, and the
  * log says why. */
 PSD_MUST_CHECK bool ps_relay_begin_keys(ps_relay_thread_t *self);
+/* Opens its port; after ps_relay_begin_keys, if it has keys. Errors: PSD_INVALID an address that
+ * other workers do not reach; as ps_socket_bind. */
+PSD_MUST_CHECK psd_status_t ps_relay_bind(ps_relay_thread_t *self, const char *listen,
+                                          psd_error_t *err);
 /* Where others find it: its key belongs to it. false: too long. */
 PSD_MUST_CHECK bool ps_relay_place(const ps_relay_thread_t *self, char ret[PS_ENDPOINT_MAX + 1]);
-/* There is a new plan: who is in it gets in. */
-void ps_relay_plan_keys(const ps_relay_thread_t *self);
+/* Lets in the workers of a plan alone; NULL: nobody new. Who is connected stays. */
+void ps_relay_admit(const ps_relay_thread_t *self, const ps_relay_facts_t *facts);
 /* Who has just sent MEET on that connection has the key that the plan names for this worker. */
 PSD_MUST_CHECK bool ps_relay_has_key(const ps_relay_thread_t *self, uint64_t conn,
                                      const ps_relay_member_t *member);

@@ -55,7 +55,7 @@ static void destroy(ps_relay_thread_t **self_p)
     ps_free(self);
 }
 
-static psd_status_t bind_port(ps_relay_thread_t *self, const char *listen, psd_error_t *err)
+psd_status_t ps_relay_bind(ps_relay_thread_t *self, const char *listen, psd_error_t *err)
 {
     const ps_socket_args_t args = {.context = self->context,
                                    .high_water = HIGH_WATER,
@@ -112,7 +112,7 @@ psd_status_t ps_relay_thread_open(const char *endpoint, const psd_options_t *opt
         return PSD_OK;
     }
     if (rc == PSD_OK) {
-        rc = bind_port(self, wish->listen, err);
+        rc = ps_relay_bind(self, wish->listen, err);
     }
     if (rc == PSD_OK) {
         rc = make_desk(self, err);
@@ -183,9 +183,10 @@ static void go_by(ps_relay_thread_t *self, ps_relay_facts_t *facts)
 {
     bool is_in = ps_relay_facts_find(facts, self->speaker.worker) != SIZE_MAX;
 
-    if (facts->version != 0 && !is_in) { /* its worker has got another client: nothing is lent */
-        ps_desk_set_plan(self->desk, 0);
+    if (facts->version != 0 && !is_in) { /* a star, or its worker has got another client */
+        ps_desk_set_plan(self->desk, 0); /* nothing is lent */
         ps_desk_set_rows(self->desk, 0, 0, 0);
+        ps_relay_admit(self, NULL);
     }
     if (facts->version == 0 || !is_in || ps_relay_facts_give(facts, self->relay, NULL) != PSD_OK) {
         ps_relay_facts_done(facts);
@@ -195,7 +196,7 @@ static void go_by(ps_relay_thread_t *self, ps_relay_facts_t *facts)
     self->facts = *facts;
     *facts = (ps_relay_facts_t){.version = 0};
     self->self.key = self->facts.key;
-    ps_relay_plan_keys(self);
+    ps_relay_admit(self, &self->facts);
     ps_callers_plan(self);
     ps_ways_plan(self);
     ps_rows_plan(self);

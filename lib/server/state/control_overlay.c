@@ -68,6 +68,25 @@ static psd_status_t read_report(const ps_doc_t *doc, ps_overlay_report_t *ret_re
     return rc == PSD_OK ? ps_overlay_report_from_doc(overlay, ret_report, err) : rc;
 }
 
+/* A worker that goes by a plan of before gets one in which nobody is, so that it lends nothing from
+ * then on. It gets it once: its next heartbeats say that it has it. */
+static psd_status_t refuse_relay(const ps_control_request_t *request, const char *why,
+                                 ps_watched_t *watched, uint64_t known, psd_error_t *err)
+{
+    ps_relay_facts_t nobody = {.version = known + 1, .n_colours = 1};
+    ps_doc_t *doc = NULL;
+
+    if (!ps_doc_set_text(request->reply, "relay_refused", why)) {
+        return ps_control_no_memory(err);
+    }
+    if (known == 0 || known == watched->refused_plan) {
+        return PSD_OK;
+    }
+    watched->refused_plan = nobody.version;
+    doc = ps_doc_add_object(request->reply, "overlay");
+    return doc != NULL && ps_relay_facts_to_doc(&nobody, doc) ? PSD_OK : ps_control_no_memory(err);
+}
+
 psd_status_t ps_control_overlay_beat(ps_control_t *self, const ps_control_request_t *request,
                                      const ps_job_t *job, uint32_t rank, uint64_t clock,
                                      psd_error_t *err)
@@ -97,9 +116,7 @@ psd_status_t ps_control_overlay_beat(ps_control_t *self, const ps_control_reques
     }
     refusal = rc == PSD_OK ? why_not(self, beat.relay) : NULL;
     if (refusal != NULL) {
-        return ps_doc_set_text(request->reply, "relay_refused", refusal)
-                   ? PSD_OK
-                   : ps_control_no_memory(err);
+        return refuse_relay(request, refusal, ps_watch_find(watch, rank), beat.known, err);
     }
     if (rc == PSD_OK) {
         rc = key_of(watch, &key, err);

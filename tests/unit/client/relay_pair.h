@@ -53,14 +53,8 @@ static inline void close_relay(ps_relay_thread_t *self)
 static inline bool open_relay(ps_relay_thread_t *self, uint32_t worker, bool encrypts,
                               psd_error_t *err)
 {
-    static const char *const any = "tcp://127.0.0.1:*";
     const ps_relay_settings_t settings = {
         .worker = worker, .hold_ms = 100000, .patience_ms = 100000, .limit_bytes = 1 << 20};
-    ps_socket_args_t args = {.high_water = 64,
-                             .frame_bytes = PS_RELAY_FRAME_BYTES,
-                             .assembly_bytes = PS_RELAY_FRAME_BYTES,
-                             .chunk_bytes = 1 << 16,
-                             .is_watched = true};
     ps_desk_table_t *table = ps_alloc(1, sizeof *table);
 
     *self = (ps_relay_thread_t){.speaker = {.job = 2, .worker = worker, .joins = 1},
@@ -70,10 +64,7 @@ static inline bool open_relay(ps_relay_thread_t *self, uint32_t worker, bool enc
     CHECK(ps_map_put(&self->tables, TABLE, table));
     CHECK_OK(ps_context_new(1, &self->context, err), err);
     CHECK(!encrypts || ps_relay_begin_keys(self));
-    args.context = self->context;
-    args.keys = encrypts ? &self->keys : NULL;
-    args.is_guarded = encrypts;
-    CHECK_OK(ps_socket_bind(&any, 1, &args, &self->port, err), err);
+    CHECK_OK(ps_relay_bind(self, "tcp://127.0.0.1:*", err), err);
     CHECK(ps_relay_place(self, members[worker].relay));
     CHECK_OK(ps_relay_new(&settings, &self->relay, err), err);
     CHECK_OK(ps_relay_down_new(1 << 20, &self->down, err), err);
@@ -128,8 +119,8 @@ static inline bool meet(ps_relay_thread_t *child, ps_relay_thread_t *parent)
 {
     uint64_t until_ms = ps_now_ms() + WAIT_MS;
 
-    ps_relay_plan_keys(parent);
-    ps_relay_plan_keys(child);
+    ps_relay_admit(parent, &parent->facts);
+    ps_relay_admit(child, &child->facts);
     ps_ways_plan(child);
     while (!is_met(child, parent) && ps_now_ms() < until_ms) {
         CHECK(turn(child, parent));

@@ -251,7 +251,7 @@ static bool a_worker_is_only_itself(ps_relay_thread_t *parent, psd_error_t *err)
     facts.parents = to;
     facts.n_members = 3;
     parent->facts = facts;
-    ps_relay_plan_keys(parent);
+    ps_relay_admit(parent, &parent->facts);
     ps_callers_plan(parent);
     CHECK_OK(ps_context_new(1, &context, err), err);
     CHECK(knock(context, &keys, members[0].relay, &socket, err));
@@ -266,7 +266,7 @@ static bool a_worker_is_only_itself(ps_relay_thread_t *parent, psd_error_t *err)
     ps_context_destroy(&context);
     ps_key_pair_done(&keys);
     parent->facts = plan;
-    ps_relay_plan_keys(parent);
+    ps_relay_admit(parent, &parent->facts);
     ps_callers_plan(parent);
     CHECK(parent->callers[parent->n_callers - 1].asked.worker == 1);
     return true;

@@ -125,9 +125,13 @@ static bool strangers_get_nowhere(ps_relay_thread_t *parent, psd_error_t *err)
                                    .chunk_bytes = 1 << 16};
     const size_t n = 2 * STRANGERS;
     uint64_t until_ms = ps_now_ms() + WAIT_MS;
+    uint64_t worker = 0;
     size_t n_answers = 0;
     size_t most = 0;
 
+    for (size_t i = 0; i < parent->n_callers; i++) {
+        worker = parent->callers[i].is_proved ? parent->callers[i].conn : worker;
+    }
     for (size_t i = 0; i < n; i++) {
         CHECK_OK(ps_socket_connect(members[0].relay, &args, &sockets[i], err), err);
         CHECK(i < STRANGERS ? ask_only(sockets[i], (uint8_t)i, err)
@@ -144,7 +148,10 @@ static bool strangers_get_nowhere(ps_relay_thread_t *parent, psd_error_t *err)
     }
     CHECK(n_answers == n);
     CHECK(most >= PS_RELAY_STRANGERS_MAX); /* with the worker; one may just have been refused */
-    CHECK(count_proved(parent, 1) == 1);   /* the worker that was there is there */
+    CHECK(count_proved(parent, 1) == 1);   /* the worker that was there is there … */
+    for (size_t i = 0; i < parent->n_callers; i++) {
+        CHECK(!parent->callers[i].is_proved || parent->callers[i].conn == worker); /* … alone */
+    }
     for (size_t i = 0; i < n; i++) {
         ps_socket_drop(&sockets[i]);
     }
