@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +13,8 @@
 #include "cli/cluster/cluster.h"
 #include "transport/keys/key_file.h"
 
-#define NO_EXIT 1 /* of can-i */
+#define NO_EXIT 1      /* of can-i */
+#define REACH_SIZE 640 /* two globs, and words */
 
 /* What a change is worth there. */
 static const char *unchecked(const json_t *reply)
@@ -169,6 +171,24 @@ static psd_status_t check_globs(const ps_cli_t *cli, psd_error_t *err)
                                has_tables ? "jobs" : "tables");
 }
 
+/* What the rule covers that was just made: the last one. Nothing for an admin, who may do all. */
+static void print_reach(const json_t *reply, char *ret, size_t size)
+{
+    const json_t *rules = ps_json_at(reply, "rules");
+    const json_t *rule = json_array_get(rules, json_array_size(rules) - 1);
+    const char *tables = ps_json_text(rule, "tables");
+    const char *jobs = ps_json_text(rule, "jobs");
+
+    ret[0] = '\0';
+    if (rule == NULL || strcmp(ps_json_text(rule, "role"), "admin") == 0) {
+        return;
+    }
+    (void)(strcmp(tables, "*") == 0 && strcmp(jobs, "*") == 0
+               ? snprintf(ret, size, "; the rule covers all tables and jobs")
+               : snprintf(ret, size, "; the rule covers tables \"%s\" and jobs \"%s\"", tables,
+                          jobs));
+}
+
 psd_status_t ps_cmd_auth_allow(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *request = NULL;
@@ -200,8 +220,12 @@ psd_status_t ps_cmd_auth_allow(ps_cli_t *cli, psd_error_t *err)
     }
     rc = ps_cli_ask(cli, request, &reply, err);
     if (rc == PSD_OK) {
-        ps_out_answer(&cli->out, reply, PRINCIPALS, "%s is allowed: %s%s",
-                      ps_json_text(reply, "name"), ps_json_text(reply, "roles"), unchecked(reply));
+        char reach[REACH_SIZE];
+
+        print_reach(reply, reach, sizeof reach);
+        ps_out_answer(&cli->out, reply, PRINCIPALS, "%s is allowed: %s%s%s",
+                      ps_json_text(reply, "name"), ps_json_text(reply, "roles"), reach,
+                      unchecked(reply));
     }
     return rc;
 }

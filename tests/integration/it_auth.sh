@@ -54,6 +54,7 @@ err_has "E5001 --tables is missing beside --jobs; allowed: a glob, or '\*' for a
 expect 0 auth allow root --role admin --uid 0
 out_is 'root is allowed: admin; this psd checks no rights (security.level: plain)'
 expect 0 auth allow alice --role job --tables 'alice.*' --jobs 'alice-*' --key="$key"
+out_is 'alice is allowed: job; the rule covers tables "alice.*" and jobs "alice-*"; this psd checks no rights (security.level: plain)'
 expect 2 auth allow bob --role reader --key="$key"
 err_has 'the key of bob is that of alice already'
 expect 2 auth allow bob --role reader --uid 0
@@ -82,7 +83,7 @@ err_has '--as NAME is missing'
 # ---- one more rule; another in place of all ----
 expect 1 auth can-i read table other --as alice
 expect 0 auth allow alice --role reader --add
-out_is 'alice is allowed: job,reader; this psd checks no rights (security.level: plain)'
+out_is 'alice is allowed: job,reader; the rule covers all tables and jobs; this psd checks no rights (security.level: plain)'
 expect 0 auth can-i read table other --as alice
 expect 0 auth can-i write table alice.w --as alice
 expect 0 auth allow alice --role reader --tables 'v*' --jobs '*'

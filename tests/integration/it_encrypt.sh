@@ -136,7 +136,7 @@ if [ "$me" -eq 0 ]; then
     }
     guest table list
     [ "$rc" -eq 4 ] || fail "another user: $rc"
-    err_has 'uid 12345 is no principal; an admin lets it in: pscli auth allow NAME --role ROLE --uid 12345'
+    err_has 'uid 12345 is no principal; an admin lets it in: pscli auth allow NAME --role ROLE --tables .GLOB. --jobs .GLOB. --uid 12345'
     expect 0 --endpoint "$ipc" auth allow guest --role reader --tables 'bob.*' --jobs '*' --uid 12345
     for carrier in ipc lane; do
         PSD_TRANSPORT=$carrier guest pull bob.w 1

@@ -38,13 +38,13 @@ static psd_status_t refuse(const question_t *self, const char *shown, psd_error_
     if (self->who == NULL && self->request->caller.key[0] != '\0') {
         return psd_error_set(err, PSD_DENIED,
                              "%s is no principal; an admin lets it in: pscli auth allow NAME "
-                             "--role ROLE --key='%s'",
+                             "--role ROLE --tables 'GLOB' --jobs 'GLOB' --key='%s'",
                              who, self->request->caller.key);
     }
     if (self->who == NULL && self->request->caller.has_uid) {
         return psd_error_set(err, PSD_DENIED,
                              "%s is no principal; an admin lets it in: pscli auth allow NAME "
-                             "--role ROLE --uid %" PRIu32,
+                             "--role ROLE --tables 'GLOB' --jobs 'GLOB' --uid %" PRIu32,
                              who, self->request->caller.uid);
     }
     if (self->who == NULL || self->who->denied) {

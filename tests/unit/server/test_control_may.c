@@ -235,8 +235,9 @@ Test(control_may, a_stranger_hears_how_to_be_let_in)
     ps_control_request_t request = {.op = op_of("hello"), .caller = {.address = "192.0.2.1"}};
 
     cr_assert_eq(ask("hello", '0', "{}"), PSD_DENIED);
-    cr_assert_str_eq(psd_error_text(err), "uid 48 is no principal; an admin lets it in: pscli auth "
-                                          "allow NAME --role ROLE --uid 48");
+    cr_assert_str_eq(psd_error_text(err),
+                     "uid 48 is no principal; an admin lets it in: pscli auth allow NAME --role "
+                     "ROLE --tables 'GLOB' --jobs 'GLOB' --uid 48");
     cr_assert_eq(ask("hello", 'd', "{}"), PSD_DENIED);
     cr_assert_str_eq(psd_error_text(err), "pd (uid 100) is denied; an admin can allow it");
     psd_error_clear(err);
