@@ -24,9 +24,9 @@ static const ps_example_t LIST_EXAMPLES[] = {
 
 static const ps_example_t ALLOW_EXAMPLES[] = {
     {"pscli auth allow root --role admin --uid 0", "root of this host"},
-    {"pscli auth allow alice --role job --tables 'alice.*' --jobs 'alice-*' --key='KEY'",
+    {"pscli auth allow bo --role job --tables 'bo.*' --jobs 'bo-*' --key='KEY'",
      "KEY is what keygen printed"},
-    {"pscli auth allow alice --role reader --add", "she may read all other tables, too"},
+    {"pscli auth allow bo --role reader --add", "bo may read all other tables, too"},
     {NULL, NULL}};
 static const ps_opt_t ALLOW_OPTIONS[] = {
     {.name = "role",
