@@ -17,6 +17,7 @@
 #define PS_PROTOCOL_RELAY_DOC_H
 
 #include "protocol/relay/relay_plan.h"
+#include "protocol/relay/report.h"
 #include "wire/messages/doc.h"
 #include "wire/messages/route.h"
 
@@ -26,6 +27,7 @@ typedef struct ps_relay_member {
     uint32_t members; /* its clients, from 1 */
     char relay[PS_ENDPOINT_MAX + 1];
     bool is_auto; /* the registry's own: PSD_OVERLAY=auto */
+    ps_may_t may; /* the registry's own: to whom it may send, where workers say that */
 } ps_relay_member_t;
 
 typedef struct ps_relay_facts {

@@ -2,7 +2,7 @@
 /* Reports of workers in JSON. */
 #include "protocol/relay/report.h"
 
-#include <string.h>
+#include <inttypes.h>
 
 #include "protocol/relay/relay_plan.h"
 
@@ -18,18 +18,40 @@ static bool add_link(const ps_overlay_link_t *link, ps_doc_t *array)
            ps_doc_set_u64(doc, "bytes", link->bytes) && ps_doc_set_u64(doc, "us", link->us);
 }
 
+static bool add_may(const ps_may_t *may, ps_doc_t *array)
+{
+    bool fits = array != NULL;
+
+    for (uint32_t rank = 0; fits && rank < PS_OVERLAY_RANKS; rank++) {
+        fits = !ps_may_has(may, rank) || ps_doc_append_u64(array, rank);
+    }
+    return fits;
+}
+
+/* What only pairs and queue go by. */
+static bool add_turns(const ps_overlay_report_t *self, ps_doc_t *doc)
+{
+    const ps_overlay_rules_t *rules = &self->rules;
+
+    return ps_doc_set_u64(doc, "num", rules->num) && ps_doc_set_f64(doc, "ratio", rules->ratio) &&
+           ps_doc_set_u64(doc, "expiry", rules->expiry) &&
+           ps_doc_set_f64(doc, "greed", rules->greed) &&
+           ps_doc_set_bool(doc, "rows", rules->both_ways) &&
+           (!rules->is_listed || add_may(&self->may, ps_doc_add_array(doc, "may")));
+}
+
 bool ps_overlay_report_to_doc(const ps_overlay_report_t *self, ps_doc_t *doc)
 {
     ps_doc_t *links = ps_doc_add_array(doc, "links");
-    bool fits = links != NULL && ps_doc_set_text(doc, "policy", self->is_auto ? "auto" : "tree") &&
-                ps_doc_set_u64(doc, "clock", self->clock) &&
-                ps_doc_set_u64(doc, "ago_us", self->ago_us) &&
-                ps_doc_set_u64(doc, "bytes", self->bytes);
+    bool fits =
+        links != NULL && ps_doc_set_text(doc, "policy", ps_policy_name(self->rules.policy)) &&
+        ps_doc_set_u64(doc, "clock", self->clock) && ps_doc_set_u64(doc, "ago_us", self->ago_us) &&
+        ps_doc_set_u64(doc, "bytes", self->bytes);
 
     for (uint32_t i = 0; fits && i < self->n_links; i++) {
         fits = add_link(&self->links[i], links);
     }
-    return fits;
+    return fits && (!ps_policy_has_turns(self->rules.policy) || add_turns(self, doc));
 }
 
 static psd_status_t read_link(const ps_doc_t *doc, ps_overlay_link_t *ret, psd_error_t *err)
@@ -60,6 +82,61 @@ static psd_status_t read_links(const ps_doc_t *array, ps_overlay_report_t *self,
     return rc;
 }
 
+static psd_status_t read_may(const ps_doc_t *doc, ps_overlay_report_t *self, psd_error_t *err)
+{
+    const ps_doc_t *array = NULL;
+    uint64_t rank = 0;
+    psd_status_t rc = ps_doc_get_array(doc, "may", PS_OVERLAY_RANKS, &array, err);
+
+    for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(array); i++) {
+        rc = ps_doc_at_u64(array, i, &rank, err);
+        if (rc == PSD_OK && rank >= PS_OVERLAY_RANKS) {
+            rc = psd_error_set(err, PSD_INVALID,
+                               "overlay.may names worker %" PRIu64 "; allowed: below %u", rank,
+                               PS_OVERLAY_RANKS);
+        }
+        if (rc == PSD_OK) {
+            ps_may_set(&self->may, (uint32_t)rank, true);
+        }
+    }
+    return rc;
+}
+
+/* A number from 0 to 1. */
+static psd_status_t read_share(const ps_doc_t *doc, const char *key, double *ret, psd_error_t *err)
+{
+    psd_status_t rc = ps_doc_get_f64(doc, key, ret, err);
+
+    return rc == PSD_OK && !(*ret >= 0 && *ret <= 1)
+               ? psd_error_set(err, PSD_INVALID, "overlay.%s is %g; allowed: 0..1", key, *ret)
+               : rc;
+}
+
+static psd_status_t read_turns(const ps_doc_t *doc, ps_overlay_report_t *self, psd_error_t *err)
+{
+    ps_overlay_rules_t *rules = &self->rules;
+    uint64_t num = 0;
+    uint64_t expiry = 0;
+    psd_status_t rc = ps_doc_get_u64(doc, "num", 0, PS_OVERLAY_RANKS, &num, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(doc, "expiry", 1, UINT32_MAX, &expiry, err);
+    }
+    if (rc == PSD_OK) {
+        rc = read_share(doc, "ratio", &rules->ratio, err);
+    }
+    if (rc == PSD_OK) {
+        rc = read_share(doc, "greed", &rules->greed, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_bool(doc, "rows", &rules->both_ways, err);
+    }
+    rules->num = (uint32_t)num;
+    rules->expiry = (uint32_t)expiry;
+    rules->is_listed = ps_doc_has(doc, "may");
+    return rc == PSD_OK && rules->is_listed ? read_may(doc, self, err) : rc;
+}
+
 psd_status_t ps_overlay_report_from_doc(const ps_doc_t *doc, ps_overlay_report_t *ret,
                                         psd_error_t *err)
 {
@@ -68,7 +145,10 @@ psd_status_t ps_overlay_report_from_doc(const ps_doc_t *doc, ps_overlay_report_t
     const char *policy = "";
     psd_status_t rc = ps_doc_get_text(doc, "policy", POLICY_MAX, &policy, err);
 
-    self.is_auto = strcmp(policy, "auto") == 0;
+    if (rc == PSD_OK && ps_policy_find(policy, &self.rules.policy) &&
+        ps_policy_has_turns(self.rules.policy)) {
+        rc = read_turns(doc, &self, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64(doc, "clock", 0, INT64_MAX, &self.clock, err);
     }

@@ -2,6 +2,7 @@
 /* Puts together what the variables of a setting say. */
 #include "transport/environment/environment.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -216,5 +217,28 @@ psd_status_t ps_environment_check(psd_error_t *err)
                                  aliases[i].name, aliases[i].help);
         }
     }
+    return PSD_OK;
+}
+
+psd_status_t ps_environment_file(const char *path, char *ret_text, size_t size, size_t *ret_length,
+                                 psd_error_t *err)
+{
+    FILE *file = fopen(path, "re");
+    bool is_read = false;
+    size_t n = 0;
+
+    if (file != NULL) {
+        n = fread(ret_text, 1, size, file);
+        is_read = ferror(file) == 0;
+        (void)fclose(file);
+    }
+    if (!is_read) {
+        return psd_error_set(err, PSD_IO, "%s cannot be read: %s", path, strerror(errno));
+    }
+    if (n == size) {
+        return psd_error_set(err, PSD_INVALID, "%s is too large; less than %zu bytes are allowed",
+                             path, size);
+    }
+    *ret_length = n;
     return PSD_OK;
 }
