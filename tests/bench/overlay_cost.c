@@ -5,9 +5,10 @@
  * the whole table, ends its clock and pulls the whole table. Of the last three
  * the last half of the clocks counts.
  *
- *     overlay_cost [MB [CLOCKS [ROUNDS]]]
+ *     overlay_cost [MB [CLOCKS [ROUNDS [POLICY]]]]
  *
- * With PSD_OVERLAY_DOWN=on the workers get the rows from each other, too.
+ * POLICY: only this one. With PSD_OVERLAY_DOWN=on the workers get the rows from
+ * each other, too; PSD_OVERLAY_GREED counts for pairs and queue.
  *
  * 77: this machine does not allow network namespaces.
  */
@@ -174,6 +175,9 @@ static bool work(const run_t *run, unsigned worker)
     char listen[40];
 
     (void)snprintf(listen, sizeof listen, "tcp://10.77.0.%u:*", 11 + worker);
+    if (run->policy == NULL || strchr("pq", run->policy[0]) == NULL) {
+        (void)unsetenv("PSD_OVERLAY_GREED");
+    }
     CHECK(run->policy == NULL || (setenv("PSD_OVERLAY", run->policy, 1) == 0 &&
                                   setenv("PSD_OVERLAY_LISTEN", listen, 1) == 0));
     CHECK(connect_to(run->endpoint, &client, err));
@@ -311,7 +315,9 @@ static void print_theory(double mb)
            star_s / WORKERS + star_s * once, mb, WORKERS * mb * once);
 }
 
-static bool run_all(cluster_t *cluster, unsigned mb, int clocks, int rounds, psd_error_t *err)
+/* only: a policy; NULL: all. */
+static bool run_all(cluster_t *cluster, unsigned mb, int clocks, int rounds, const char *only,
+                    psd_error_t *err)
 {
     shared_t *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -331,6 +337,9 @@ static bool run_all(cluster_t *cluster, unsigned mb, int clocks, int rounds, psd
         static const char *const POLICIES[N_POLICIES] = {NULL, "tree", "auto", "pairs", "queue"};
 
         run.policy = POLICIES[i % N_POLICIES];
+        if (only != NULL && strcmp(only, run.policy == NULL ? "off" : run.policy) != 0) {
+            continue;
+        }
         run.clocks = i % N_POLICIES >= 2 && clocks < AUTO_CLOCKS ? AUTO_CLOCKS : clocks;
         (void)snprintf(run.job, sizeof run.job, "%s%d", run.policy == NULL ? "off" : run.policy,
                        i / N_POLICIES);
@@ -359,7 +368,8 @@ int main(int argc, char **argv)
     /* Hosts of this program share their files: over sockets there nothing is slow. */
     good = setenv("PSD_TRANSPORT", "tcp", 1) == 0 &&
            run_all(&cluster, (unsigned)number(argc, argv, 1, 10, 1000),
-                   number(argc, argv, 2, 5, CLOCKS_MAX), number(argc, argv, 3, 2, 100), err);
+                   number(argc, argv, 2, 5, CLOCKS_MAX), number(argc, argv, 3, 2, 100),
+                   argc > 4 ? argv[4] : NULL, err);
     cluster_drop(&cluster, !good);
     psd_error_destroy(&err);
     return good ? EXIT_SUCCESS : EXIT_FAILURE;

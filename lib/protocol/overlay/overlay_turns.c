@@ -7,6 +7,9 @@
 
 #include "base/alloc.h"
 
+#define LEAF UINT32_MAX
+#define NOBODY UINT32_MAX
+
 /* ---- the workers and the intervals of their positions ---- */
 
 typedef enum state {
@@ -19,11 +22,9 @@ typedef enum state {
 typedef struct worker {
     state_t state;
     uint32_t n_coming; /* others that send to it */
+    uint32_t within;   /* the smallest interval that it is in; LEAF: there is no other worker */
     double event_s;    /* its delta is ready, or what it sends has come; INFINITY: nothing more */
 } worker_t;
-
-#define LEAF UINT32_MAX
-#define NOBODY UINT32_MAX
 
 /* Workers first … end - 1, at least two; both halves have some. */
 typedef struct interval {
@@ -31,6 +32,8 @@ typedef struct interval {
     uint32_t middle;
     uint32_t end;
     uint32_t halves[2]; /* the intervals that they are; LEAF: a worker */
+    uint32_t above;     /* the interval of which it is a half; LEAF: none */
+    uint32_t n_holders; /* workers in it that have not sent what they hold */
     bool is_open;       /* nobody in it can have all of it: the intervals above decide */
 } interval_t;
 
@@ -69,7 +72,8 @@ static uint32_t find_middle(const uint32_t *positions, uint32_t first, uint32_t 
 /* Depth is at most the bits of a position. */
 static uint32_t cut(game_t *self, uint32_t first, uint32_t end)
 {
-    interval_t interval = {.first = first, .end = end};
+    interval_t interval = {.first = first, .end = end, .above = LEAF, .n_holders = end - first};
+    uint32_t number = LEAF;
 
     if (end - first < 2) {
         return LEAF;
@@ -77,8 +81,16 @@ static uint32_t cut(game_t *self, uint32_t first, uint32_t end)
     interval.middle = find_middle(self->turns->positions, first, end);
     interval.halves[0] = cut(self, first, interval.middle);
     interval.halves[1] = cut(self, interval.middle, end);
-    self->intervals[self->n_intervals] = interval;
-    return self->n_intervals++;
+    number = self->n_intervals++;
+    self->intervals[number] = interval;
+    for (uint32_t i = 0; i < 2; i++) {
+        if (interval.halves[i] == LEAF) {
+            self->workers[i == 0 ? first : interval.middle].within = number;
+        } else {
+            self->intervals[interval.halves[i]].above = number;
+        }
+    }
+    return number;
 }
 
 static bool game_init(game_t *self, const ps_overlay_turns_t *turns, uint32_t *parents)
@@ -94,7 +106,7 @@ static bool game_init(game_t *self, const ps_overlay_turns_t *turns, uint32_t *p
         return false;
     }
     for (uint32_t i = 0; i < n; i++) {
-        self->workers[i].event_s = turns->late_s[i];
+        self->workers[i] = (worker_t){.within = LEAF, .event_s = turns->late_s[i]};
         parents[i] = PS_OVERLAY_NODES;
     }
     (void)cut(self, 0, n);
@@ -237,9 +249,6 @@ static void decide_interval(game_t *self, interval_t *interval)
     for (uint32_t i = 0; i < n; i++) {
         all_wait = all_wait && waits(self, self->holders[i]);
     }
-    if (n < 2) {
-        return;
-    }
     if (all_wait) {
         interval->is_open = !gather(self, interval, n);
     } else if (n == 2) {
@@ -248,12 +257,9 @@ static void decide_interval(game_t *self, interval_t *interval)
 }
 
 /* One worker has all of it, or nobody can. */
-static bool is_settled(game_t *self, uint32_t k)
+static bool is_settled(const game_t *self, uint32_t k)
 {
-    const interval_t *interval = k == LEAF ? NULL : &self->intervals[k];
-
-    return interval == NULL || interval->is_open ||
-           list_holders(self, interval->first, interval->end) < 2;
+    return k == LEAF || self->intervals[k].is_open || self->intervals[k].n_holders < 2;
 }
 
 static void decide(game_t *self)
@@ -261,7 +267,7 @@ static void decide(game_t *self)
     for (uint32_t k = 0; k < self->n_intervals; k++) {
         interval_t *interval = &self->intervals[k];
 
-        if (!interval->is_open && is_settled(self, interval->halves[0]) &&
+        if (!is_settled(self, k) && is_settled(self, interval->halves[0]) &&
             is_settled(self, interval->halves[1])) {
             decide_interval(self, interval);
         }
@@ -288,6 +294,9 @@ static bool step(game_t *self)
     if (worker->state == STATE_SENDS) {
         worker->state = STATE_SENT;
         self->workers[self->parents[next]].n_coming--;
+        for (uint32_t k = worker->within; k != LEAF; k = self->intervals[k].above) {
+            self->intervals[k].n_holders--;
+        }
     } else {
         worker->state = STATE_ASKS;
     }

@@ -16,7 +16,7 @@
  * Queue    num 1: who comes first is served first.
  * Greed    Where there are two ways, and the faster one is measured, the other one is taken with
  *          probability 1 - greed: so it gets known.
- * Cost     O(n^2 log n).
+ * Cost     O(n^2), and O(n^2 log n) where ways are few.
  * Threads  Pure, but for the generator.
  * Source   LeMethod (pairs), TSEngine (queue); docs/adr/0034-pairs-and-queue.md says what differs.
  */
