@@ -190,30 +190,12 @@ static void know(ps_relay_thread_t *self, ps_desk_table_t *table)
     }
 }
 
-/* Does that plan make it send only where it may? A registry that does not know the rules makes any
- * plan. */
-static bool may_follow(const ps_relay_thread_t *self, const ps_relay_facts_t *facts, size_t me)
-{
-    bool may = true;
-
-    for (size_t i = 0; self->rules.is_listed && may && i < facts->n_members * facts->n_colours;
-         i++) {
-        size_t from = i % facts->n_members;
-        uint32_t parent = facts->parents[i];
-
-        if (parent != PS_OVERLAY_NODES && from == me) {
-            may = ps_may_has(&self->may, facts->members[parent].worker);
-        } else if (parent == me && self->rows_go_on) {
-            may = ps_may_has(&self->may, facts->members[from].worker);
-        }
-    }
-    return may;
-}
-
 static void go_by(ps_relay_thread_t *self, ps_relay_facts_t *facts)
 {
-    size_t me = ps_relay_facts_find(facts, self->speaker.worker);
-    bool is_in = me != SIZE_MAX && may_follow(self, facts, me);
+    uint32_t own = self->speaker.worker;
+    bool is_in = ps_relay_facts_find(facts, own) != SIZE_MAX &&
+                 (!self->rules.is_listed ||
+                  ps_relay_facts_keep_to(facts, own, &self->may, self->rows_go_on));
 
     if (facts->version != 0 && !is_in) { /* a star, or its worker may not follow that plan */
         ps_desk_set_plan(self->desk, 0); /* nothing is lent */

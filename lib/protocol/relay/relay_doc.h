@@ -51,6 +51,10 @@ PSD_MUST_CHECK psd_status_t ps_relay_facts_from_doc(const ps_doc_t *doc, ps_rela
                                                     psd_error_t *err);
 /* The place of that worker; SIZE_MAX: it is not in the plan. */
 size_t ps_relay_facts_find(const ps_relay_facts_t *self, uint32_t worker);
+/* By this plan, does that worker send only to those that it may? rows: rows go back, too. A
+ * registry that does not know what the worker may makes any plan. */
+bool ps_relay_facts_keep_to(const ps_relay_facts_t *self, uint32_t worker, const ps_may_t *may,
+                            bool rows);
 /* The plan for a relay; without measured rates. Errors: as ps_relay_take_plan; PSD_NOMEM. */
 struct ps_relay;
 PSD_MUST_CHECK psd_status_t ps_relay_facts_give(const ps_relay_facts_t *self,
