@@ -23,6 +23,8 @@ typedef struct worker {
     state_t state;
     uint32_t n_coming; /* others that send to it */
     uint32_t within;   /* the smallest interval that it is in; LEAF: there is no other worker */
+    uint32_t lowest;   /* of those with a way to or from it; NOBODY: none … */
+    uint32_t highest;  /* … and the highest one; 0: it, or none */
     double event_s;    /* its delta is ready, or what it sends has come; INFINITY: nothing more */
 } worker_t;
 
@@ -34,6 +36,7 @@ typedef struct interval {
     uint32_t halves[2]; /* the intervals that they are; LEAF: a worker */
     uint32_t above;     /* the interval of which it is a half; LEAF: none */
     uint32_t n_holders; /* workers in it that have not sent what they hold */
+    uint32_t receiver;  /* which of its last two holders gets it; NOBODY: not decided */
     bool is_open;       /* nobody in it can have all of it: the intervals above decide */
 } interval_t;
 
@@ -72,7 +75,8 @@ static uint32_t find_middle(const uint32_t *positions, uint32_t first, uint32_t 
 /* Depth is at most the bits of a position. */
 static uint32_t cut(game_t *self, uint32_t first, uint32_t end)
 {
-    interval_t interval = {.first = first, .end = end, .above = LEAF, .n_holders = end - first};
+    interval_t interval = {
+        .first = first, .end = end, .above = LEAF, .n_holders = end - first, .receiver = NOBODY};
     uint32_t number = LEAF;
 
     if (end - first < 2) {
@@ -93,6 +97,39 @@ static uint32_t cut(game_t *self, uint32_t first, uint32_t end)
     return number;
 }
 
+static double rate_of(const game_t *self, uint32_t from, uint32_t to)
+{
+    if (self->turns->n_looks != NULL) {
+        (*self->turns->n_looks)++;
+    }
+    return self->turns->rates[(size_t)from * self->turns->n_workers + to];
+}
+
+static bool is_known(const game_t *self, uint32_t from, uint32_t to)
+{
+    return self->turns->known[(size_t)from * self->turns->n_workers + to];
+}
+
+static void note_partner(worker_t *worker, uint32_t partner)
+{
+    worker->lowest = partner < worker->lowest ? partner : worker->lowest;
+    worker->highest = partner > worker->highest ? partner : worker->highest;
+}
+
+static void find_partners(game_t *self)
+{
+    uint32_t n = self->turns->n_workers;
+
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t j = 0; j < n; j++) {
+            if (i != j && rate_of(self, i, j) > 0) {
+                note_partner(&self->workers[i], j);
+                note_partner(&self->workers[j], i);
+            }
+        }
+    }
+}
+
 static bool game_init(game_t *self, const ps_overlay_turns_t *turns, uint32_t *parents)
 {
     uint32_t n = turns->n_workers;
@@ -106,21 +143,13 @@ static bool game_init(game_t *self, const ps_overlay_turns_t *turns, uint32_t *p
         return false;
     }
     for (uint32_t i = 0; i < n; i++) {
-        self->workers[i] = (worker_t){.within = LEAF, .event_s = turns->late_s[i]};
+        self->workers[i] =
+            (worker_t){.within = LEAF, .lowest = NOBODY, .event_s = turns->late_s[i]};
         parents[i] = PS_OVERLAY_NODES;
     }
+    find_partners(self);
     (void)cut(self, 0, n);
     return true;
-}
-
-static double rate_of(const game_t *self, uint32_t from, uint32_t to)
-{
-    return self->turns->rates[(size_t)from * self->turns->n_workers + to];
-}
-
-static bool is_known(const game_t *self, uint32_t from, uint32_t to)
-{
-    return self->turns->known[(size_t)from * self->turns->n_workers + to];
 }
 
 static bool waits(const game_t *self, uint32_t i)
@@ -178,29 +207,38 @@ static bool all_reach(const game_t *self, uint32_t n, uint32_t to)
 /* Is there a way between it and a worker outside of the interval, or none outside? */
 static bool leads_on(const game_t *self, const interval_t *interval, uint32_t holder)
 {
-    uint32_t n = self->turns->n_workers;
+    const worker_t *worker = &self->workers[holder];
 
-    for (uint32_t i = 0; i < n; i++) {
-        if ((i < interval->first || i >= interval->end) &&
-            (rate_of(self, holder, i) > 0 || rate_of(self, i, holder) > 0)) {
-            return true;
-        }
-    }
-    return interval->end - interval->first == n;
+    return worker->lowest < interval->first ||
+           (worker->lowest != NOBODY && worker->highest >= interval->end) ||
+           interval->end - interval->first == self->turns->n_workers;
 }
 
-/* Which of two holders gets what the other one has; NOBODY: they have no way to each other. */
+/* When it would have come, if it is sent as soon as it is ready. A delta of which nobody knows the
+ * size is small. */
+static double come_at(const game_t *self, uint32_t from, uint32_t to)
+{
+    const worker_t *worker = &self->workers[from];
+    double ready_s = worker->state == STATE_WORKS ? worker->event_s : self->now_s;
+
+    return ready_s + fmax(self->turns->bytes, 1) / rate_of(self, from, to);
+}
+
+/* Which of two holders gets what the other one has; NOBODY: they have no way to each other. Each
+ * waits, or its delta is to be ready. */
 static uint32_t choose(game_t *self, const interval_t *interval, uint32_t a, uint32_t b)
 {
-    double to_a = rate_of(self, b, a);
-    double to_b = rate_of(self, a, b);
-    uint32_t best = to_a > to_b ? a : b;
+    bool has_to_a = rate_of(self, b, a) > 0;
+    bool has_to_b = rate_of(self, a, b) > 0;
+
+    if (!has_to_a || !has_to_b) {
+        return has_to_a ? a : has_to_b ? b : NOBODY;
+    }
+
+    uint32_t best = come_at(self, b, a) < come_at(self, a, b) ? a : b;
     uint32_t other = best == a ? b : a;
     bool best_leads = leads_on(self, interval, best);
 
-    if (fmin(to_a, to_b) <= 0) {
-        return fmax(to_a, to_b) > 0 ? best : NOBODY;
-    }
     if (best_leads != leads_on(self, interval, other)) {
         return best_leads ? best : other;
     }
@@ -212,8 +250,11 @@ static uint32_t choose(game_t *self, const interval_t *interval, uint32_t a, uin
  * whole half can be that one: nobody in the other half has all of that. False: none can. */
 static bool gather(game_t *self, const interval_t *interval, uint32_t n)
 {
-    uint32_t to = n == 2 ? choose(self, interval, self->holders[0], self->holders[1]) : NOBODY;
+    uint32_t to = interval->receiver;
 
+    if (n == 2 && to == NOBODY) {
+        to = choose(self, interval, self->holders[0], self->holders[1]);
+    }
     for (uint32_t i = 0; n > 2 && to == NOBODY && i < n; i++) {
         to = all_reach(self, n, self->holders[i]) ? self->holders[i] : NOBODY;
     }
@@ -225,8 +266,9 @@ static bool gather(game_t *self, const interval_t *interval, uint32_t n)
     return to != NOBODY;
 }
 
-/* Two holders: who waits sends to one that still works, and has not asked. */
-static void send_to_late(game_t *self, const interval_t *interval)
+/* Two holders, of which one waits, and the other one has not asked so far: the first one sends now,
+ * or waits until the other one can send to it. That is decided once. */
+static void send_to_late(game_t *self, interval_t *interval)
 {
     uint32_t a = self->holders[0];
     uint32_t b = self->holders[1];
@@ -234,11 +276,15 @@ static void send_to_late(game_t *self, const interval_t *interval)
     uint32_t to = from == a ? b : a;
 
     if (!waits(self, from) || self->workers[to].state != STATE_WORKS ||
-        self->workers[to].n_coming > 0 || rate_of(self, from, to) <= 0 ||
-        (leads_on(self, interval, from) && !leads_on(self, interval, to))) {
+        self->workers[to].n_coming > 0) {
         return;
     }
-    send(self, from, to);
+    if (interval->receiver == NOBODY) {
+        interval->receiver = choose(self, interval, from, to);
+    }
+    if (interval->receiver == to) {
+        send(self, from, to);
+    }
 }
 
 static void decide_interval(game_t *self, interval_t *interval)

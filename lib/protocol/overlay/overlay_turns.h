@@ -7,16 +7,17 @@
  *          gathered until `num` of them wait, or nobody else can come; then each is given a
  *          receiver, or waits on. What is played becomes a plan for the clocks to come.
  * Order    Sums are added by halves of the workers' positions. So the holder of one half of an
- *          interval sends to that of the other: over the faster way when both wait, else the one
- *          that waits to the one that still works. A holder to which no other worker has a way,
- *          and which has none, gets it only if nothing else is possible. Where two halves have no
- *          way to each other, the interval above decides: the holder of its other half gets all of
- *          it, if all that have parts have a way to that one. Where nobody gets all, all that is
- *          left goes to the nodes.
+ *          interval sends to that of the other: over the way by which it comes sooner, which is
+ *          the faster one when both wait. One that waits sends to one that still works, or waits
+ *          for it, where the way back is so much faster. A holder to which no other worker has a
+ *          way, and which has none, gets it only if nothing else is possible. Where two halves
+ *          have no way to each other, the interval above decides: the holder of its other half
+ *          gets all of it, if all that have parts have a way to that one. Where nobody gets all,
+ *          all that is left goes to the nodes.
  * Queue    num 1: who comes first is served first.
- * Greed    Where there are two ways, and the faster one is measured, the other one is taken with
+ * Greed    Where there are two ways, and the sooner one is measured, the other one is taken with
  *          probability 1 - greed: so it gets known.
- * Cost     O(n^2), and O(n^2 log n) where ways are few.
+ * Cost     O(n^2).
  * Threads  Pure, but for the generator.
  * Source   LeMethod (pairs), TSEngine (queue); docs/adr/0034-pairs-and-queue.md says what differs.
  */
@@ -36,6 +37,7 @@ typedef struct ps_overlay_turns {
     uint32_t num;              /* askers that are served together, from 1 */
     double greed;              /* 0 .. 1: how often the best way is taken */
     ps_rng_t *rng;
+    uint64_t *n_looks; /* is counted up for each look at a rate; NULL: nobody counts */
 } ps_overlay_turns_t;
 
 /* ret_parents: [n_workers]: a worker's number, or PS_OVERLAY_NODES. Errors: PSD_NOMEM. */

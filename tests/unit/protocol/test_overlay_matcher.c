@@ -16,17 +16,22 @@ static ps_overlay_matcher_t matcher;
 static uint32_t parents[PS_OVERLAY_COLOURS * N];
 static bool may[N * N];
 
-static void begin(ps_policy_t policy, bool is_listed, double greed)
+static void begin_num(ps_policy_t policy, bool is_listed, double greed, uint32_t num)
 {
     const ps_overlay_rules_t rules = {.policy = policy,
                                       .is_listed = is_listed,
-                                      .num = N,
+                                      .num = num,
                                       .ratio = 0.1,
                                       .expiry = 5,
                                       .greed = greed};
 
     cr_assert_eq(ps_overlay_matcher_begin(&matcher, &rules, N, 1, NULL), PSD_OK);
     memset(may, 0, sizeof may);
+}
+
+static void begin(ps_policy_t policy, bool is_listed, double greed)
+{
+    begin_num(policy, is_listed, greed, N);
 }
 
 static void end(void)
@@ -54,19 +59,22 @@ static bool hear(uint32_t worker, uint64_t clock, uint64_t at_us)
     return ps_overlay_matcher_heard(&matcher, worker, &said);
 }
 
+/* Whether a few are served together, or one by one. */
 Test(overlay_matcher, goes_by_what_was_measured)
 {
-    const uint32_t wanted[N] = {1, NODES, 3, 1};
+    const uint32_t wanted[N] = {1, NODES, 1, 2};
 
-    begin(PS_POLICY_PAIRS, false, 1);
-    ps_overlay_matcher_link(&matcher, 0, 1, MB, 1000); /* 1 GB/s; others are unknown */
-    ps_overlay_matcher_link(&matcher, 1, 0, MB, 100000);
-    ps_overlay_matcher_link(&matcher, 2, 3, MB, 1000);
-    ps_overlay_matcher_link(&matcher, 3, 2, MB, 100000);
-    ps_overlay_matcher_link(&matcher, 1, 3, MB, 100000);
-    ps_overlay_matcher_link(&matcher, 3, 1, MB, 1000);
-    plan(1, false);
-    cr_assert_arr_eq(parents, wanted, sizeof wanted);
+    for (uint32_t num = 1; num <= N; num++) {
+        begin_num(PS_POLICY_PAIRS, false, 1, num);
+        ps_overlay_matcher_link(&matcher, 0, 1, MB, 1000); /* 1 GB/s; others are unknown */
+        ps_overlay_matcher_link(&matcher, 1, 0, MB, 100000);
+        ps_overlay_matcher_link(&matcher, 2, 3, MB, 100000);
+        ps_overlay_matcher_link(&matcher, 3, 2, MB, 1000);
+        ps_overlay_matcher_link(&matcher, 1, 2, MB, 100000);
+        ps_overlay_matcher_link(&matcher, 2, 1, MB, 1000);
+        plan(1, false);
+        cr_assert_arr_eq(parents, wanted, sizeof wanted, "num %u", num);
+    }
     cr_assert_float_eq(ps_overlay_matcher_rate(&matcher, 0, 1), 1e9, 1);
     cr_assert_eq(ps_overlay_matcher_rate(&matcher, 0, 2), 0);
     cr_assert_eq(ps_overlay_matcher_moved(&matcher, 0, 1), MB);
@@ -115,39 +123,63 @@ Test(overlay_matcher, a_plan_begins_when_all_have_it)
     cr_assert_eq(matcher.stride, 30);
 }
 
-Test(overlay_matcher, the_ways_of_the_present_plan_are_kept_unless_others_are_much_better)
+/* Of workers 0 and 1, who are ready at once. */
+static void replan(uint32_t num, uint64_t there_us, uint64_t back_us, bool goes_on)
 {
-    begin(PS_POLICY_PAIRS, false, 1);
-    ps_overlay_matcher_link(&matcher, 0, 1, MB, 1000);
-    ps_overlay_matcher_link(&matcher, 1, 0, MB, 1010);
-    plan(1, false);
-    cr_assert_eq(parents[0], 1);
-    begin(PS_POLICY_PAIRS, false, 1);
-    ps_overlay_matcher_link(&matcher, 0, 1, MB, 1200);
-    ps_overlay_matcher_link(&matcher, 1, 0, MB, 1000);
-    plan(1, true);
-    cr_assert_eq(parents[0], 1, "1.2 times faster");
-    begin(PS_POLICY_PAIRS, false, 1);
-    ps_overlay_matcher_link(&matcher, 0, 1, MB, 1300);
-    ps_overlay_matcher_link(&matcher, 1, 0, MB, 1000);
-    plan(1, true);
-    cr_assert_eq(parents[1], 0, "1.3 times faster");
+    begin_num(PS_POLICY_PAIRS, false, 1, num);
+    ps_overlay_matcher_link(&matcher, 0, 1, MB, there_us);
+    ps_overlay_matcher_link(&matcher, 1, 0, MB, back_us);
+    plan(1, goes_on);
 }
 
-/* All links are the same: each tree has another worker to which the others send. */
+Test(overlay_matcher, the_ways_of_the_present_plan_are_kept_unless_others_are_much_better)
+{
+    for (uint32_t num = 1; num <= N; num += N - 1) {
+        replan(num, 1000, 1010, false);
+        cr_assert_eq(parents[0], 1);
+        replan(num, 1200, 1000, true);
+        cr_assert_eq(parents[0], 1, "1.2 times faster");
+        replan(num, 1300, 1000, true);
+        cr_assert_eq(parents[1], 0, "1.3 times faster");
+    }
+}
+
+/* Deltas of 1 MB take 10 ms. */
+Test(overlay_matcher, some_microseconds_do_not_turn_a_way_round)
+{
+    begin_num(PS_POLICY_PAIRS, false, 1, 1);
+    ps_overlay_matcher_link(&matcher, 0, 1, MB, 10000);
+    ps_overlay_matcher_link(&matcher, 1, 0, MB, 10000);
+    matcher.bytes = MB;
+    matcher.late_s[0] = 20e-6;
+    plan(1, false);
+    cr_assert_eq(parents[1], 0);
+    matcher.late_s[1] = 50e-6;
+    plan(1, true);
+    cr_assert_eq(parents[1], 0);
+    matcher.late_s[1] = 50e-3;
+    plan(1, true);
+    cr_assert_eq(parents[0], 1, "who is much later gets the sum");
+}
+
+/* All links are the same: each tree has another worker to which the others send, and neighbours
+ * send to each other in turns. */
 Test(overlay_matcher, trees_share_the_work)
 {
-    uint32_t n_last[N] = {0};
+    for (uint32_t num = 1; num <= N; num += N - 1) {
+        uint32_t n_last[N] = {0};
+        uint32_t n_up[N] = {0}; /* it sends to its neighbour */
 
-    begin(PS_POLICY_PAIRS, false, 1);
-    plan(4, false);
-    for (uint32_t c = 0; c < 4; c++) {
-        for (uint32_t i = 0; i < N; i++) {
-            n_last[i] += parents[c * N + i] == NODES ? 1 : 0;
+        begin_num(PS_POLICY_PAIRS, false, 1, num);
+        plan(4, false);
+        for (uint32_t i = 0; i < 4 * N; i++) {
+            n_last[i % N] += parents[i] == NODES ? 1 : 0;
+            n_up[i % N] += parents[i] == (i % N ^ 1) ? 1 : 0;
         }
-    }
-    for (uint32_t i = 0; i < N; i++) {
-        cr_assert_leq(n_last[i], 2);
+        for (uint32_t i = 0; i < N; i++) {
+            cr_assert_leq(n_last[i], 2);
+            cr_assert_eq(n_up[i], 2, "num %u: worker %u sends in %u trees", num, i, n_up[i]);
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support/fail_alloc.h"
@@ -267,6 +268,22 @@ Test(overlay_turns, those_that_wait_together_take_the_faster_way)
     cr_assert_arr_eq(game.parents, wanted, sizeof wanted);
 }
 
+/* Worker 0 is ready, and 1 is in 10 s. One way takes 50 s, and the other one 39 s or 41 s. */
+Test(overlay_turns, who_is_first_waits_for_a_way_that_is_so_much_faster)
+{
+    for (uint32_t is_faster = 0; is_faster < 2; is_faster++) {
+        game_t game;
+
+        open_game(&game, 1, 2);
+        game.late_s[1] = 10;
+        *rate(&game, 0, 1) = 2;
+        *rate(&game, 1, 0) = 100.0 / (is_faster == 1 ? 39 : 41);
+        play(&game);
+        cr_assert_eq(game.parents[0], is_faster == 1 ? NODES : 1);
+        cr_assert_eq(game.parents[1], is_faster == 1 ? 0 : NODES);
+    }
+}
+
 /* Worker 0 is the only one to which others have a way. */
 Test(overlay_turns, one_may_gather_what_all_others_have)
 {
@@ -312,13 +329,13 @@ Test(overlay_turns, without_ways_all_go_to_the_nodes)
 }
 
 /* Of 4000 choices between two ways, how often the slower one is taken. */
-static uint32_t count_slower(double greed, bool is_known)
+static uint32_t count_slower(double greed, bool is_known, uint32_t num)
 {
     game_t game;
     uint32_t n = 0;
 
     open_game(&game, 7, 2);
-    game.turns.num = 2;
+    game.turns.num = num;
     game.turns.greed = greed;
     *rate(&game, 0, 1) = 3;
     game.known[1] = is_known;
@@ -331,11 +348,101 @@ static uint32_t count_slower(double greed, bool is_known)
 
 Test(overlay_turns, greed_says_how_often_the_best_is_taken)
 {
-    cr_assert_eq(count_slower(1, true), 0);
-    cr_assert_eq(count_slower(0, true), 4000);
-    cr_assert_eq(count_slower(0, false), 0, "the faster way is not measured");
-    cr_assert(count_slower(0.75, true) > 850 &&
-              count_slower(0.75, true) < 1150); /* 1000, 5.5 sigma */
+    for (uint32_t num = 1; num <= 2; num++) {
+        uint32_t n_slower = count_slower(0.75, true, num);
+
+        cr_assert_eq(count_slower(1, true, num), 0);
+        cr_assert_eq(count_slower(0, true, num), 4000);
+        cr_assert_eq(count_slower(0, false, num), 0, "the faster way is not measured");
+        cr_assert(n_slower > 850 && n_slower < 1150, "%u", n_slower); /* 1000, 5.5 sigma */
+    }
+}
+
+/* ---- many workers ---- */
+
+#define MANY 512u
+
+typedef struct crowd {
+    uint32_t positions[MANY];
+    double rates[MANY * MANY];
+    bool known[MANY * MANY];
+    double late_s[MANY];
+    uint32_t parents[MANY];
+} crowd_t;
+
+/* Which links there are. */
+typedef enum net { NET_ALL, NET_FEW, NET_PAIRS, NET_EVEN, NETS } net_t;
+
+static bool has_way(net_t net, uint32_t from, uint32_t to, ps_rng_t *rng)
+{
+    switch (net) {
+    case NET_FEW:
+        return ps_rng_below(rng, 64) == 0;
+    case NET_PAIRS: /* and even ones to all even ones */
+        return from / 2 == to / 2 || (from % 2 == 0 && to % 2 == 0);
+    case NET_EVEN: /* no pair of neighbours */
+        return from % 2 == 0 && to % 2 == 0;
+    case NET_ALL:
+    case NETS:
+        break;
+    }
+    return true;
+}
+
+/* All workers send where there is a way, and not round in a circle. Returns those that send to the
+ * nodes. */
+static uint32_t count_last(const crowd_t *crowd)
+{
+    uint32_t n_last = 0;
+
+    for (uint32_t i = 0; i < MANY; i++) {
+        uint32_t at = i;
+        uint32_t steps = 0;
+
+        while (crowd->parents[at] != NODES && steps++ < MANY) {
+            cr_assert_gt(crowd->rates[at * MANY + crowd->parents[at]], 0);
+            at = crowd->parents[at];
+        }
+        cr_assert_eq(crowd->parents[at], NODES, "a circle");
+        n_last += crowd->parents[i] == NODES ? 1 : 0;
+    }
+    return n_last;
+}
+
+/* The registry plays in its own thread. What it looks at does not grow faster than the links. */
+Test(overlay_turns, five_hundred_workers_cost_a_few_looks_at_each_link)
+{
+    crowd_t *crowd = calloc(1, sizeof *crowd);
+    ps_rng_t rng = {.state = 5};
+
+    cr_assert_not_null(crowd);
+    for (uint32_t k = 0; k < NETS * 2; k++) {
+        uint64_t n_looks = 0;
+        const ps_overlay_turns_t turns = {.n_workers = MANY,
+                                          .positions = crowd->positions,
+                                          .rates = crowd->rates,
+                                          .known = crowd->known,
+                                          .late_s = crowd->late_s,
+                                          .bytes = 100,
+                                          .num = k % 2 == 0 ? 1 : MANY / 10,
+                                          .greed = 0.5,
+                                          .rng = &rng,
+                                          .n_looks = &n_looks};
+
+        for (uint32_t i = 0; i < MANY; i++) {
+            crowd->positions[i] = i;
+            crowd->late_s[i] = i % 2 == 0 ? i : 1000 + i;
+            for (uint32_t j = 0; j < MANY; j++) {
+                bool has = i != j && has_way((net_t)(k / 2), i, j, &rng);
+
+                crowd->rates[i * MANY + j] = has ? 1 + ps_rng_f64(&rng) : 0;
+            }
+        }
+        cr_assert_eq(ps_overlay_turns_play(&turns, crowd->parents, NULL), PSD_OK);
+        cr_assert(count_last(crowd) == 1 || k / 2 != NET_ALL);
+        cr_assert_lt(n_looks, UINT64_C(6) * MANY * MANY, "net %u: %lu", k, (unsigned long)n_looks);
+    }
+    free(crowd);
 }
 
 Test(overlay_turns, without_memory_there_is_an_error)
