@@ -315,6 +315,27 @@ static void print_theory(double mb)
            star_s / WORKERS + star_s * once, mb, WORKERS * mb * once);
 }
 
+static const char *const POLICIES[N_POLICIES] = {NULL, "tree", "auto", "pairs", "queue"};
+
+static const char *name_of(const char *policy)
+{
+    return policy == NULL ? "off" : policy;
+}
+
+/* NULL: all of them. */
+static bool is_policy(const char *only)
+{
+    bool is = only == NULL;
+
+    for (unsigned i = 0; !is && i < N_POLICIES; i++) {
+        is = strcmp(only, name_of(POLICIES[i])) == 0;
+    }
+    if (!is) {
+        (void)fprintf(stderr, "POLICY is \"%s\"; allowed: off, tree, auto, pairs, queue\n", only);
+    }
+    return is;
+}
+
 /* only: a policy; NULL: all. */
 static bool run_all(cluster_t *cluster, unsigned mb, int clocks, int rounds, const char *only,
                     psd_error_t *err)
@@ -334,15 +355,12 @@ static bool run_all(cluster_t *cluster, unsigned mb, int clocks, int rounds, con
     run.endpoint = cluster->nodes[0].control;
     print_theory(mb);
     for (int i = 0; i < N_POLICIES * rounds; i++) {
-        static const char *const POLICIES[N_POLICIES] = {NULL, "tree", "auto", "pairs", "queue"};
-
         run.policy = POLICIES[i % N_POLICIES];
-        if (only != NULL && strcmp(only, run.policy == NULL ? "off" : run.policy) != 0) {
+        if (only != NULL && strcmp(only, name_of(run.policy)) != 0) {
             continue;
         }
         run.clocks = i % N_POLICIES >= 2 && clocks < AUTO_CLOCKS ? AUTO_CLOCKS : clocks;
-        (void)snprintf(run.job, sizeof run.job, "%s%d", run.policy == NULL ? "off" : run.policy,
-                       i / N_POLICIES);
+        (void)snprintf(run.job, sizeof run.job, "%s%d", name_of(run.policy), i / N_POLICIES);
         CHECK(run_job(&run, netns, err));
     }
     (void)munmap(shared, sizeof *shared);
@@ -360,8 +378,12 @@ int main(int argc, char **argv)
 {
     cluster_t cluster = {.n_nodes = 0, .keeper_fd = -1};
     psd_error_t *err = psd_error_new();
-    bool good = false;
+    bool good = is_policy(argc > 4 ? argv[4] : NULL);
 
+    if (!good) {
+        psd_error_destroy(&err);
+        return EXIT_FAILURE;
+    }
     if (!cluster_can(CLUSTER_NETNS)) {
         return SKIPPED;
     }
