@@ -2,12 +2,18 @@
 /* Reports of workers in JSON. */
 #include "protocol/relay/report.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
+#include "model/combine/combine.h"
+#include "protocol/facts/job.h"
 #include "protocol/relay/relay_plan.h"
 
 #define LONGEST_US (UINT64_C(86400) * 1000000)
 #define POLICY_MAX 16 /* bytes of a policy's name */
+
+static_assert(PS_OVERLAY_RANKS == PS_WORKERS_MAX && PS_OVERLAY_RANKS == PS_COMBINE_POSITIONS,
+              "the ranks of a job");
 
 static bool add_link(const ps_overlay_link_t *link, ps_doc_t *array)
 {
