@@ -75,6 +75,11 @@ static void note_end(ps_overlay_matcher_t *self, uint32_t worker, const ps_overl
     }
 }
 
+static uint64_t replay_turns(const ps_overlay_rules_t *rules)
+{
+    return rules->expiry < PS_OVERLAY_REPLAY_TURNS ? rules->expiry : PS_OVERLAY_REPLAY_TURNS;
+}
+
 bool ps_overlay_matcher_heard(ps_overlay_matcher_t *self, uint32_t worker,
                               const ps_overlay_said_t *said)
 {
@@ -92,7 +97,7 @@ bool ps_overlay_matcher_heard(ps_overlay_matcher_t *self, uint32_t worker,
     self->clock = said->clock;
     self->pushed = said->bytes;
     self->turn++;
-    return self->turn - self->planned_turn >= self->rules.expiry &&
+    return self->turn - self->planned_turn >= replay_turns(&self->rules) &&
            said->now_us >= self->planned_us + PS_OVERLAY_LONG_US;
 }
 

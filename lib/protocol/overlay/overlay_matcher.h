@@ -3,9 +3,8 @@
  * ps_overlay_matcher - pairs and queue: plans for a job by what its workers measure
  *
  * What     The matcher keeps how fast links between workers were, and when each worker has its
- *          delta ready. From that it plays a clock (overlay_turns.h) whenever `expiry` turns have
- *          passed, and what is played is the plan from then on. While workers use a plan, they
- *          measure its links.
+ *          delta ready. From that it plays a clock (overlay_turns.h) every few turns, and what is
+ *          played is the plan from then on. While workers use a plan, they measure its links.
  * Unknown  A link that was not used for more than `expiry` turns, or never, is taken to be as fast
  *          as known ones are on average.
  * Stable   The ways of the present plan count PS_OVERLAY_REPLAN times: changing them costs time.
@@ -26,7 +25,10 @@
 #include "protocol/overlay/overlay_rules.h"
 #include "protocol/overlay/overlay_turns.h"
 
-#define PS_OVERLAY_FIRSTS 16 /* clocks of which it is known who was first */
+#define PS_OVERLAY_FIRSTS 16      /* clocks of which it is known who was first */
+#define PS_OVERLAY_REPLAY_TURNS 5 /* until the next plan; fewer where links are known for fewer */
+/* A plan of more workers costs the registry too much, as one of the pilot does. */
+#define PS_OVERLAY_MATCHER_WORKERS PS_OVERLAY_PILOT_WORKERS
 
 /* When a worker, or the first one, finished a clock. */
 typedef struct ps_overlay_end {
@@ -61,7 +63,7 @@ typedef struct ps_overlay_ways {
 } ps_overlay_ways_t;
 
 void ps_overlay_matcher_done(ps_overlay_matcher_t *self);
-/* There are that many workers now, 1 .. PS_OVERLAY_WORKERS_MAX: knows no link. seed: of greed.
+/* There are that many workers now, 1 .. PS_OVERLAY_MATCHER_WORKERS: knows no link. seed: of greed.
  * Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_overlay_matcher_begin(ps_overlay_matcher_t *self,
                                                      const ps_overlay_rules_t *rules,

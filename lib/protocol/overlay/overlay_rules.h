@@ -24,9 +24,9 @@ typedef struct ps_overlay_rules {
     ps_policy_t policy;
     bool is_listed;  /* a worker sends only to those that it names */
     bool both_ways;  /* rows go back: a way that is listed counts where its way back is, too */
-    uint32_t num;    /* askers that are served together; 0: by the ratio */
-    double ratio;    /* 0 .. 1, of all workers */
-    uint32_t expiry; /* turns that a measured link is known, and until the next plan */
+    uint32_t num;    /* askers that are served together; 0: by the ratio. Not of queue */
+    double ratio;    /* 0 .. 1, of all workers. Not of queue */
+    uint32_t expiry; /* turns that a measured link is known */
     double greed;    /* 0 .. 1: how often the best way is taken */
 } ps_overlay_rules_t;
 
@@ -55,8 +55,17 @@ bool ps_policy_find(const char *name, ps_policy_t *ret);
 /* Do workers take turns, by measured links? */
 bool ps_policy_has_turns(ps_policy_t policy);
 
-/* May workers that say these be in one plan? */
-bool ps_overlay_rules_fit(const ps_overlay_rules_t *a, const ps_overlay_rules_t *b);
+/* What differs between two workers that cannot be in one plan. */
+typedef struct ps_overlay_misfit {
+    const char *setting; /* its name; constant */
+    char a[16];          /* its values, as people write them */
+    char b[16];
+} ps_overlay_misfit_t;
+
+/* May workers that say these be in one plan? Only what the plan goes by counts: queue has no
+ * number, and a number no ratio. False: *ret says the first setting that differs. */
+bool ps_overlay_rules_fit(const ps_overlay_rules_t *a, const ps_overlay_rules_t *b,
+                          ps_overlay_misfit_t *ret);
 /* How many of n_workers that ask are served at once: 1 .. n_workers. */
 uint32_t ps_overlay_rules_batch(const ps_overlay_rules_t *self, uint32_t n_workers);
 #endif

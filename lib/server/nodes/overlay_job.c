@@ -65,18 +65,18 @@ static psd_status_t check_rules(ps_overlay_job_t *self, uint32_t rank,
                                 const ps_overlay_beat_t *beat, psd_error_t *err)
 {
     const ps_overlay_rules_t *rules = rules_of(beat);
+    ps_overlay_misfit_t misfit = {.setting = ""};
 
     if (self->facts.n_members == 0) {
         self->rules = *rules;
     }
-    if (ps_overlay_rules_fit(&self->rules, rules)) {
-        return PSD_OK;
-    }
-    return psd_error_set(err, PSD_JOB_MISMATCH,
-                         "worker %u: PSD_OVERLAY is %s, and that of worker %u is %s; allowed: the "
-                         "same for all, with the same PSD_OVERLAY_LINKS, _FILE, _GREED and _DOWN",
-                         rank, ps_policy_name(rules->policy), self->facts.members[0].worker,
-                         ps_policy_name(self->rules.policy));
+    return ps_overlay_rules_fit(rules, &self->rules, &misfit)
+               ? PSD_OK
+               : psd_error_set(err, PSD_JOB_MISMATCH,
+                               "%s of worker %u is %s, and that of worker %u is %s; allowed: the "
+                               "same for all workers of a job",
+                               misfit.setting, rank, misfit.a, self->facts.members[0].worker,
+                               misfit.b);
 }
 
 /* A place for one who is not there yet. */
@@ -135,6 +135,12 @@ static psd_status_t enter(ps_overlay_job_t *self, const ps_worker_t *worker,
 static bool has_turns(const ps_overlay_job_t *self)
 {
     return self->facts.n_members > 0 && ps_policy_has_turns(self->rules.policy);
+}
+
+/* Does the matcher make their plan? */
+static bool plays(const ps_overlay_job_t *self)
+{
+    return has_turns(self) && self->facts.n_members <= PS_OVERLAY_MATCHER_WORKERS;
 }
 
 /* Room for the parents of all members, in n_colours colours. */
@@ -230,13 +236,27 @@ static psd_status_t play_plan(ps_overlay_job_t *self, const uint32_t *positions,
     return PSD_OK;
 }
 
+/* Too many for the matcher: a tree; where not all may send to all, each one sends to the nodes. */
+static psd_status_t fix_turns(ps_overlay_job_t *self, const uint32_t *positions, psd_error_t *err)
+{
+    ps_relay_facts_t *facts = &self->facts;
+    uint32_t *parents = NULL;
+
+    ps_overlay_matcher_done(&self->matcher);
+    if (!self->rules.is_listed) {
+        return fix_plan(facts, positions, err);
+    }
+    parents = new_parents(facts, 1, err);
+    for (size_t i = 0; parents != NULL && i < facts->n_members; i++) {
+        parents[i] = PS_OVERLAY_NODES;
+    }
+    return parents == NULL ? PSD_NOMEM : PSD_OK;
+}
+
 static psd_status_t begin_turns(ps_overlay_job_t *self, const uint32_t *positions,
                                 const ps_overlay_beat_t *beat, psd_error_t *err)
 {
     bool changed = false;
-
-    self->is_auto = false;
-
     psd_status_t rc =
         ps_overlay_matcher_begin(&self->matcher, &self->rules, (uint32_t)self->facts.n_members,
                                  self->facts.version + beat->unix_ms, err);
@@ -253,10 +273,11 @@ static psd_status_t make_plan(ps_overlay_job_t *self, const ps_overlay_beat_t *b
     psd_status_t rc = PSD_OK;
 
     list_positions(facts, positions);
+    self->is_auto = facts->n_members > 0 && !has_turns(self);
     if (has_turns(self)) {
-        return begin_turns(self, positions, beat, err);
+        return plays(self) ? begin_turns(self, positions, beat, err)
+                           : fix_turns(self, positions, err);
     }
-    self->is_auto = facts->n_members > 0;
     for (size_t i = 0; i < facts->n_members; i++) {
         self->is_auto = self->is_auto && facts->members[i].is_auto;
     }
@@ -295,7 +316,8 @@ static psd_status_t hear_report(ps_overlay_job_t *self, const ps_worker_t *worke
     if (place == SIZE_MAX) {
         return PSD_OK;
     }
-    for (uint32_t i = 0; said.has_plan && i < report->n_links; i++) {
+    /* The pilot compares plans; the matcher takes whatever was measured. */
+    for (uint32_t i = 0; (said.has_plan || plays(self)) && i < report->n_links; i++) {
         const ps_overlay_link_t *link = &report->links[i];
         size_t to =
             link->to == PS_OVERLAY_NODES ? facts->n_members : ps_relay_facts_find(facts, link->to);
@@ -305,7 +327,7 @@ static psd_status_t hear_report(ps_overlay_job_t *self, const ps_worker_t *worke
         }
     }
     list_positions(facts, positions);
-    if (has_turns(self)) {
+    if (plays(self)) {
         return ps_overlay_matcher_heard(&self->matcher, (uint32_t)place, &said)
                    ? play_plan(self, positions, beat->now_us, false, ret_changed, err)
                    : PSD_OK;
@@ -325,7 +347,7 @@ static psd_status_t renew(ps_overlay_job_t *self, const ps_worker_t *worker,
     if (*changed) {
         return make_plan(self, beat, err);
     }
-    if (beat->report == NULL || (!self->is_auto && !has_turns(self))) {
+    if (beat->report == NULL || (!self->is_auto && !plays(self))) {
         return PSD_OK;
     }
     rc = hear_report(self, worker, beat, changed, err);
@@ -339,7 +361,7 @@ static void make_newer(ps_overlay_job_t *self, const ps_overlay_beat_t *beat, ui
     facts->key = facts->version == 0 ? *beat->key : facts->key;
     facts->version = facts->version > known ? facts->version : known;
     facts->version = facts->version < beat->unix_ms ? beat->unix_ms : facts->version + 1;
-    facts->clock = beat->clock + 1 + (has_turns(self) ? self->matcher.stride : 0);
+    facts->clock = beat->clock + 1 + (plays(self) ? self->matcher.stride : 0);
 }
 
 psd_status_t ps_overlay_job_beat(ps_overlay_job_t *self, const ps_job_t *job,

@@ -7,8 +7,8 @@
  *          PSD_OVERLAY=auto, what the pilot makes of their reports; or what the matcher plays,
  *          with pairs and queue. Who comes with other rules than those of the plan is in none. Nor
  *          is a worker with further clients: only its first client lends. None of it is stored:
- * another registry member makes a plan of its own, from the next heartbeats, and its version is
- * greater, because it begins with the wall clock.
+ *          another registry member makes a plan of its own, from the next heartbeats, and its
+ *          version is greater, because it begins with the wall clock.
  * Owner    The job's watch; zeroed at first. Threads: confined to one.
  */
 #ifndef PS_SERVER_OVERLAY_JOB_H
@@ -48,7 +48,7 @@ void ps_overlay_job_done(ps_overlay_job_t *self);
  * A worker's heartbeat. Beyond PS_OVERLAY_WORKERS_MAX workers are not in the plan.
  *
  * Errors: PSD_INVALID an address that none can be; PSD_JOB_MISMATCH rules that are not those of
- * the plan's workers; PSD_NOMEM. The plan is as it was then.
+ * the plan's workers, which go on; PSD_NOMEM: nobody is in the plan until the next heartbeat.
  */
 PSD_MUST_CHECK psd_status_t ps_overlay_job_beat(ps_overlay_job_t *self, const ps_job_t *job,
                                                 const ps_worker_t *worker,

@@ -52,16 +52,6 @@ static const char *why_not(const ps_control_t *self, const char *relay)
                  "or set security.level: encrypt, or security.allow_plaintext: true";
 }
 
-/* The worker goes on without a plan. */
-static psd_status_t refuse(const ps_control_request_t *request, const char *why, psd_error_t *err)
-{
-    if (!ps_doc_set_text(request->reply, "relay_refused", why)) {
-        return ps_control_no_memory(err);
-    }
-    psd_error_clear(err);
-    return PSD_OK;
-}
-
 /* Random, once for each job. */
 static psd_status_t key_of(const ps_watch_t *watch, ps_id_t *ret_key, psd_error_t *err)
 {
@@ -135,7 +125,12 @@ psd_status_t ps_control_overlay_beat(ps_control_t *self, const ps_control_reques
         rc = ps_overlay_job_beat(&watch->overlay, job, worker, &beat, err);
     }
     if (rc == PSD_JOB_MISMATCH) {
-        return refuse(request, psd_error_text(err), err);
+        rc =
+            refuse_relay(request, psd_error_text(err), ps_watch_find(watch, rank), beat.known, err);
+        if (rc == PSD_OK) {
+            psd_error_clear(err);
+        }
+        return rc;
     }
     if (rc != PSD_OK || watch->overlay.facts.version <= beat.known) {
         return rc;

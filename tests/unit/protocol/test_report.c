@@ -67,6 +67,7 @@ Test(report, of_pairs_has_its_rules_and_ways)
                                             .greed = 0.9}};
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
+    ps_overlay_misfit_t misfit = {.setting = ""};
     ps_overlay_report_t read;
 
     ps_may_set(&report.may, 0, true);
@@ -79,7 +80,8 @@ Test(report, of_pairs_has_its_rules_and_ways)
                      "\"num\":3,\"ratio\":0.25,\"expiry\":7,\"greed\":0.90000000000000002,"
                      "\"rows\":true,\"may\":[0,4095]}");
     cr_assert_eq(ps_overlay_report_from_doc(doc, &read, NULL), PSD_OK);
-    cr_assert(ps_overlay_rules_fit(&read.rules, &report.rules));
+    cr_assert(ps_overlay_rules_fit(&read.rules, &report.rules, &misfit), "%s", misfit.setting);
+    cr_assert_eq(read.rules.ratio, 0.25);
     cr_assert_arr_eq(&read.may, &report.may, sizeof read.may);
 }
 
