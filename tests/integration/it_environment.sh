@@ -217,6 +217,11 @@ worker_fails "LEMETHOD_CONF_PATH: $work/wrong:1: SET_SCHEDULE_RATIO is \"x\"; a 
     "$here" ENABLE_LEMETHOD=1 "LEMETHOD_CONF_PATH=$work/wrong"
 worker_fails "LEMETHOD_CONF_PATH: $work/none cannot be read: No such file" \
     "$here" ENABLE_LEMETHOD=1 LEMETHOD_CONNECTION_TYPE=0 "LEMETHOD_CONF_PATH=$work/none"
+mkfifo "$work/fifo"
+worker_fails "LEMETHOD_CONF_PATH: $work/fifo is no regular file" \
+    "$here" ENABLE_LEMETHOD=1 "LEMETHOD_CONF_PATH=$work/fifo"
+worker_fails "LEMETHOD_CONF_PATH: $work is no regular file" \
+    "$here" ENABLE_LEMETHOD=1 "LEMETHOD_CONF_PATH=$work"
 worker_fails "LEMETHOD_CONF_PATH: $work/far:2: SET_SCHEDULE_NUM is \"3\"; a whole number from 1 to 2 is allowed" \
     "$here" ENABLE_LEMETHOD=1 PSD_WORKERS=2 "LEMETHOD_CONF_PATH=$work/far"
 worker_fails "LEMETHOD_CONF_PATH makes PSD_OVERLAY_FILE \"$work/lines\", and PSD_OVERLAY is \"auto\"; allowed with: pairs, queue" \

@@ -2,7 +2,7 @@
 /* Deltas and rows go from worker to worker only along the connections of LeMethod's file, and
  * nowhere with LEMETHOD_CONNECTION_TYPE=0: by the sockets that each worker has open, by the bytes
  * that it says it has sent, and with the bits that the job has without an overlay. Set by the
- * variables of LeMethod and TSEngine. */
+ * variables of LeMethod and TSEngine. A worker that sets them otherwise takes part in nothing. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <psd.h>
@@ -24,6 +24,8 @@
 #define WAIT_MS 60000
 #define FIRST_ADDRESS 11 /* worker i listens at 127.0.0.(11 + i) */
 #define FDS 1024
+#define TRIES 5
+#define MISFIT (WORKERS - 1)
 #define SENT_BYTES 500000 /* that a way which is used has carried by the end */
 
 static const char config[] = "shards: 2\n"
@@ -40,8 +42,21 @@ typedef struct run {
     const char *file;   /* where the connections are … */
     const char *lines;  /* … which are these */
     bool may[WORKERS][WORKERS];
-    unsigned n_used; /* of these ways at least so many carry deltas */
+    unsigned n_used;  /* of these ways at least so many carry deltas */
+    bool rows_come;   /* some rows do not come from the shards */
+    bool has_misfit;  /* the last worker comes with another GREED_RATE, after the others … */
+    const char *said; /* … and its stderr is there */
 } run_t;
+
+static bool read_said(const run_t *run, char *ret, size_t size)
+{
+    FILE *file = fopen(run->said, "re");
+
+    CHECK(file != NULL);
+    ret[fread(ret, 1, size - 1, file)] = '\0';
+    (void)fclose(file);
+    return true;
+}
 
 /* ---- a worker ---- */
 
@@ -53,7 +68,8 @@ static bool set_environment(const run_t *run, uint32_t worker)
     return run->policy == NULL ||
            (setenv(run->policy, "1", 1) == 0 &&
             setenv("LEMETHOD_CONNECTION_TYPE", run->type, 1) == 0 &&
-            setenv("LEMETHOD_CONF_PATH", run->file, 1) == 0 && setenv("GREED_RATE", "1", 1) == 0 &&
+            setenv("LEMETHOD_CONF_PATH", run->file, 1) == 0 &&
+            setenv("GREED_RATE", run->has_misfit && worker == MISFIT ? "0.25" : "1", 1) == 0 &&
             setenv("PSD_OVERLAY_DOWN", run->down, 1) == 0 &&
             setenv("PSD_OVERLAY_LISTEN", listen, 1) == 0);
 }
@@ -78,16 +94,21 @@ static bool only_listed(const run_t *run, uint32_t worker)
     return true;
 }
 
-static bool inspect(psd_client_t *client, const run_t *run, char **ret_reply, psd_error_t *err)
+static psd_status_t ask(psd_client_t *client, const run_t *run, char **ret_reply, psd_error_t *err)
 {
     char question[80];
 
     (void)snprintf(question, sizeof question, "{\"op\":\"job_inspect\",\"job\":\"%s\"}", run->job);
-    CHECK_OK(psd_request(client, question, WAIT_MS, ret_reply, err), err);
+    return psd_request(client, question, WAIT_MS, ret_reply, err);
+}
+
+static bool inspect(psd_client_t *client, const run_t *run, char **ret_reply, psd_error_t *err)
+{
+    CHECK_OK(ask(client, run, ret_reply, err), err);
     return true;
 }
 
-/* All are in the plan. */
+/* All that fit are in the plan. */
 static bool wait_for_plan(psd_client_t *client, const run_t *run, psd_error_t *err)
 {
     const struct timespec look = {.tv_nsec = 5000000};
@@ -96,18 +117,34 @@ static bool wait_for_plan(psd_client_t *client, const run_t *run, psd_error_t *e
     for (int i = 0; i < 4000 && !found; i++) {
         char *reply = NULL;
 
-        CHECK(inspect(client, run, &reply, err));
-        found = true;
-        for (uint32_t k = 0; k < WORKERS; k++) {
+        found = ask(client, run, &reply, err) == PSD_OK; /* nobody may have joined so far */
+        for (uint32_t k = 0; found && k < WORKERS - (run->has_misfit ? 1 : 0); k++) {
             char part[40];
 
             (void)snprintf(part, sizeof part, "\"worker\":%u,\"relay\"", k);
-            found = found && strstr(reply, part) != NULL;
+            found = strstr(reply, part) != NULL;
         }
         psd_free(reply);
+        psd_error_clear(err);
         (void)nanosleep(&look, NULL);
     }
     CHECK(found);
+    return true;
+}
+
+/* The line of a worker that is in no plan; its process writes it. */
+static bool wait_for_refusal(const run_t *run)
+{
+    static const char WANTED[] = "overlay_off job=misfit worker=3 reason=\"PSD_OVERLAY_GREED of "
+                                 "worker 3 is 0.25, and that of worker 0 is 1; ";
+    const struct timespec look = {.tv_nsec = 5000000};
+    char text[4096] = "";
+
+    for (int i = 0; i < 4000 && strstr(text, WANTED) == NULL; i++) {
+        CHECK(read_said(run, text, sizeof text));
+        (void)nanosleep(&look, NULL);
+    }
+    CHECK(strstr(text, WANTED) != NULL);
     return true;
 }
 
@@ -171,6 +208,7 @@ static bool check_bytes(psd_client_t *client, const run_t *run, psd_error_t *err
 static bool work(const run_t *run, uint32_t worker, float *values, psd_error_t *err)
 {
     bool has_relays = run->policy != NULL && strcmp(run->type, "0") != 0;
+    bool is_misfit = run->has_misfit && worker == MISFIT;
     psd_client_t *client = NULL;
     psd_spec_t *spec = psd_spec_new();
     psd_table_t *table = NULL;
@@ -179,9 +217,10 @@ static bool work(const run_t *run, uint32_t worker, float *values, psd_error_t *
     CHECK_OK(psd_spec_set(spec, "rows", "32000", err), err);
     CHECK_OK(psd_spec_set(spec, "partitions", "4", err), err);
     CHECK_OK(psd_spec_set(spec, "combine", "clock-sum", err), err);
+    CHECK(!is_misfit || wait_for_plan(client, run, err));
     CHECK_OK(psd_join(client, run->job, worker, WORKERS, 0, err), err);
     CHECK_OK(psd_table_ensure(client, run->job, spec, &table, err), err);
-    CHECK(!has_relays || wait_for_plan(client, run, err));
+    CHECK(is_misfit ? wait_for_refusal(run) : !has_relays || wait_for_plan(client, run, err));
     CHECK_OK(psd_barrier(client, WAIT_MS, err), err);
     for (int clock = 0; clock < CLOCKS; clock++) {
         CHECK(do_clock(client, table, worker, clock, values, err));
@@ -210,7 +249,9 @@ static bool run_job(const run_t *run, float *values)
         if (pids[i] == 0) {
             psd_error_t *err = psd_error_new();
 
-            ok = set_environment(run, i) && work(run, i, values + (size_t)(1 + i) * ROWS, err);
+            ok = set_environment(run, i) &&
+                 (!run->has_misfit || i != MISFIT || freopen(run->said, "we", stderr) != NULL) &&
+                 work(run, i, values + (size_t)(1 + i) * ROWS, err);
             psd_error_destroy(&err);
             _exit(ok ? 0 : 1);
         }
@@ -232,7 +273,8 @@ static bool all_same(const float *values)
     return true;
 }
 
-static double count_bundles(const daemon_t *d)
+/* -1: psd does not say it. */
+static double count(const daemon_t *d, const char *family, const char *label)
 {
     char *answer = NULL;
     char dir[4096];
@@ -240,10 +282,21 @@ static double count_bundles(const daemon_t *d)
 
     (void)snprintf(dir, sizeof dir, "%.4000s/data", d->dir.path);
     if (http_ask(http_port(dir), "GET", "/metrics", &answer) == 200) {
-        sum = http_sum(answer, "psd_requests_total", "request=\"bundle\"");
+        sum = http_sum(answer, family, label);
     }
     free(answer);
     return sum;
+}
+
+static double count_bundles(const daemon_t *d)
+{
+    return count(d, "psd_requests_total", "request=\"bundle\"");
+}
+
+/* Rows that the shards have sent so far. */
+static double count_rows(const daemon_t *d)
+{
+    return count(d, "psd_rows_pulled_total", "");
 }
 
 static bool write_lines(const run_t *run)
@@ -277,7 +330,16 @@ static const run_t RUNS[] = {
      .down = "on",
      .lines = "ADD_CONNECTION 1 0\nADD_CONNECTION 0 1\nADD_CONNECTION 3 2\n",
      .may = {{0, 1, 0, 0}, {1, 0, 0, 0}},
-     .n_used = 1},
+     .n_used = 1,
+     .rows_come = true},
+    {.job = "misfit",
+     .policy = "ENABLE_TSENGINE",
+     .type = "1",
+     .down = "off",
+     .lines = "",
+     .may = {{0, 1, 1, 0}, {1, 0, 1, 0}, {1, 1, 0, 0}, {0}},
+     .n_used = 2,
+     .has_misfit = true},
     {.job = "all",
      .policy = "ENABLE_LEMETHOD",
      .type = "1",
@@ -287,13 +349,49 @@ static const run_t RUNS[] = {
      .n_used = 3},
 };
 
+/* One line, whatever was refused how often. */
+static bool said_once(const run_t *run)
+{
+    char text[4096] = "";
+    const char *at = NULL;
+
+    CHECK(read_said(run, text, sizeof text));
+    at = strstr(text, "overlay_off");
+    CHECK(at != NULL && strstr(at + 1, "overlay_off") == NULL);
+    return true;
+}
+
+/* Workers that a busy machine lets run late pull from the shards: a job that gets rows from workers
+ * has some more tries. */
+static bool run_until_rows_come(const daemon_t *d, run_t *run, float *values)
+{
+    const double all = (double)WORKERS * CLOCKS * ROWS;
+    const char *name = run->job;
+    char job[40];
+    double rows = all;
+
+    for (int i = 0; i < TRIES && rows >= all; i++) {
+        (void)snprintf(job, sizeof job, "%s%d", name, i);
+        run->job = job;
+        rows = count_rows(d);
+        CHECK(rows >= 0);
+        CHECK(run_job(run, values) && all_same(values));
+        rows = count_rows(d) - rows;
+        (void)printf("%s: %g rows from the shards of %g\n", run->job, rows, all);
+    }
+    CHECK(rows >= 0 && rows < all);
+    return true;
+}
+
 static bool run_all(const daemon_t *d, float *values)
 {
     run_t run = {.endpoint = d->control, .job = "off"};
     char file[4096];
+    char said[4096];
     double bundles = 0;
 
     (void)snprintf(file, sizeof file, "%.4000s/lines", d->dir.path);
+    (void)snprintf(said, sizeof said, "%.4000s/said", d->dir.path);
     CHECK(run_job(&run, values));
     memcpy(values, values + ROWS, ROWS * sizeof *values);
     CHECK(values[1] != 0 && all_same(values) && count_bundles(d) == 0);
@@ -301,8 +399,12 @@ static bool run_all(const daemon_t *d, float *values)
         run = RUNS[i];
         run.endpoint = d->control;
         run.file = file;
+        run.said = said;
         CHECK(write_lines(&run));
-        CHECK(run_job(&run, values) && all_same(values));
+        CHECK(run.rows_come ? run_until_rows_come(d, &run, values)
+                            : run_job(&run, values) && all_same(values));
+        CHECK(!run.has_misfit || said_once(&run));
+        CHECK(count_bundles(d) >= 0);
         CHECK((count_bundles(d) > bundles) == (run.n_used > 0));
         bundles = count_bundles(d);
     }
