@@ -24,12 +24,17 @@ static bool add_link(const ps_overlay_link_t *link, ps_doc_t *array)
            ps_doc_set_u64(doc, "bytes", link->bytes) && ps_doc_set_u64(doc, "us", link->us);
 }
 
+/* Ranges, as every heartbeat says them: a worker that may send to all but itself needs two. */
 static bool add_may(const ps_may_t *may, ps_doc_t *array)
 {
     bool fits = array != NULL;
 
     for (uint32_t rank = 0; fits && rank < PS_OVERLAY_RANKS; rank++) {
-        fits = !ps_may_has(may, rank) || ps_doc_append_u64(array, rank);
+        bool begins = ps_may_has(may, rank) && (rank == 0 || !ps_may_has(may, rank - 1));
+        bool ends = ps_may_has(may, rank) && !ps_may_has(may, rank + 1);
+
+        fits = (!begins || ps_doc_append_u64(array, rank)) &&
+               (!ends || ps_doc_append_u64(array, rank));
     }
     return fits;
 }
@@ -88,22 +93,43 @@ static psd_status_t read_links(const ps_doc_t *array, ps_overlay_report_t *self,
     return rc;
 }
 
+/* least: where it may begin; *ret_next: where the next one may. */
+static psd_status_t read_range(const ps_doc_t *array, size_t i, uint64_t least, ps_may_t *ret,
+                               uint64_t *ret_next, psd_error_t *err)
+{
+    uint64_t first = 0;
+    uint64_t last = 0;
+    psd_status_t rc = ps_doc_at_u64(array, i, &first, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_at_u64(array, i + 1, &last, err);
+    }
+    if (rc == PSD_OK && (first < least || last < first || last >= PS_OVERLAY_RANKS)) {
+        rc = psd_error_set(err, PSD_INVALID,
+                           "overlay.may has workers %" PRIu64 " to %" PRIu64
+                           "; allowed: ascending ranges from %" PRIu64 " to %u",
+                           first, last, least, PS_OVERLAY_RANKS - 1);
+    }
+    for (uint64_t rank = first; rc == PSD_OK && rank <= last; rank++) {
+        ps_may_set(ret, (uint32_t)rank, true);
+    }
+    *ret_next = last + 1;
+    return rc;
+}
+
 static psd_status_t read_may(const ps_doc_t *doc, ps_overlay_report_t *self, psd_error_t *err)
 {
     const ps_doc_t *array = NULL;
-    uint64_t rank = 0;
+    uint64_t next = 0;
     psd_status_t rc = ps_doc_get_array(doc, "may", PS_OVERLAY_RANKS, &array, err);
+    size_t n = rc == PSD_OK ? ps_doc_count(array) : 0;
 
-    for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(array); i++) {
-        rc = ps_doc_at_u64(array, i, &rank, err);
-        if (rc == PSD_OK && rank >= PS_OVERLAY_RANKS) {
-            rc = psd_error_set(err, PSD_INVALID,
-                               "overlay.may names worker %" PRIu64 "; allowed: below %u", rank,
-                               PS_OVERLAY_RANKS);
-        }
-        if (rc == PSD_OK) {
-            ps_may_set(&self->may, (uint32_t)rank, true);
-        }
+    if (n % 2 != 0) {
+        return psd_error_set(err, PSD_INVALID,
+                             "overlay.may has %zu numbers; allowed: two for each range", n);
+    }
+    for (size_t i = 0; rc == PSD_OK && i < n; i += 2) {
+        rc = read_range(array, i, next, &self->may, &next, err);
     }
     return rc;
 }

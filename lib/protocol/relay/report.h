@@ -7,7 +7,8 @@
  * Shape    {"policy":"auto","clock":c,"ago_us":t,"bytes":b,"links":[{"worker":1,"bytes":b,
  *          "us":t},…]}: a link without "worker" is the one to the nodes. With pairs and queue
  *          also "num", "ratio", "expiry", "greed" and "rows" (they go back the same way); and
- *          "may":[1,4,…], to which workers it may send, where that is not every one.
+ *          "may":[1,4,…], ranges of the workers to which it may send, first and last, ascending,
+ *          where that is not every one.
  * Units    Bytes; microseconds.
  * Owner    Plain values.
  */

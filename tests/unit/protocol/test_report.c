@@ -71,6 +71,9 @@ Test(report, of_pairs_has_its_rules_and_ways)
     ps_overlay_report_t read;
 
     ps_may_set(&report.may, 0, true);
+    ps_may_set(&report.may, 62, true);
+    ps_may_set(&report.may, 63, true);
+    ps_may_set(&report.may, 64, true);
     ps_may_set(&report.may, 4095, true);
     cr_assert(ps_overlay_report_to_doc(&report, doc));
     cr_assert(ps_doc_print(doc, &text));
@@ -78,7 +81,7 @@ Test(report, of_pairs_has_its_rules_and_ways)
     cr_assert_str_eq((const char *)text.data,
                      "{\"links\":[],\"policy\":\"pairs\",\"clock\":0,\"ago_us\":0,\"bytes\":0,"
                      "\"num\":3,\"ratio\":0.25,\"expiry\":7,\"greed\":0.90000000000000002,"
-                     "\"rows\":true,\"may\":[0,4095]}");
+                     "\"rows\":true,\"may\":[0,0,62,64,4095,4095]}");
     cr_assert_eq(ps_overlay_report_from_doc(doc, &read, NULL), PSD_OK);
     cr_assert(ps_overlay_rules_fit(&read.rules, &report.rules, &misfit), "%s", misfit.setting);
     cr_assert_eq(read.rules.ratio, 0.25);
@@ -104,8 +107,12 @@ Test(report, what_no_worker_says_is_refused)
         {PSD_INVALID, NUMBERS("0", "0.5", "1")},
         {PSD_INVALID, NUMBERS("1", "1.5", "1")},
         {PSD_INVALID, NUMBERS("1", "0.5", "-0.1")},
-        {PSD_INVALID, NUMBERS("1", "0.5", "1") ",\"may\":[4096]"},
-        {PSD_PROTO, NUMBERS("1", "0.5", "1") ",\"may\":[\"x\"]"},
+        {PSD_OK, NUMBERS("1", "0.5", "1") ",\"may\":[0,1,2,4095]"},
+        {PSD_INVALID, NUMBERS("1", "0.5", "1") ",\"may\":[0,4096]"},
+        {PSD_INVALID, NUMBERS("1", "0.5", "1") ",\"may\":[7]"},
+        {PSD_INVALID, NUMBERS("1", "0.5", "1") ",\"may\":[7,6]"},
+        {PSD_INVALID, NUMBERS("1", "0.5", "1") ",\"may\":[0,7,7,9]"},
+        {PSD_PROTO, NUMBERS("1", "0.5", "1") ",\"may\":[1,\"x\"]"},
     };
     PSD_AUTO(ps_buffer_done) ps_buffer_t many = {.size = 0};
 
