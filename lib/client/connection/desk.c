@@ -42,8 +42,7 @@ struct ps_desk {
     size_t n_news;
     size_t n_heard; /* of these: the client has them */
     size_t news_capacity;
-    ps_overlay_rules_t rules;
-    ps_may_t may;
+    bool is_auto;
     uint64_t pushed;       /* bytes … */
     uint64_t clock_pushed; /* … when the clock ended */
     uint64_t clock;
@@ -208,10 +207,9 @@ int ps_desk_relay_fd(const ps_desk_t *self)
 
 /* ---- what was measured ---- */
 
-void ps_desk_set_rules(ps_desk_t *self, const ps_overlay_rules_t *rules, const ps_may_t *may)
+void ps_desk_set_auto(ps_desk_t *self)
 {
-    self->rules = *rules;
-    self->may = *may;
+    self->is_auto = true;
 }
 
 void ps_desk_pushed(ps_desk_t *self, uint64_t bytes)
@@ -259,7 +257,7 @@ void ps_desk_moved(ps_desk_t *self, uint32_t to, uint64_t bytes, uint64_t start_
 
 void ps_desk_report(ps_desk_t *self, uint64_t now_us, ps_overlay_report_t *ret_report)
 {
-    ps_overlay_report_t report = {.rules = self->rules, .may = self->may};
+    ps_overlay_report_t report = {.is_auto = self->is_auto};
 
     lock(self);
     report.clock = self->clock;
