@@ -90,7 +90,7 @@ static uint64_t count_known(const char *bytes, size_t size)
     return n;
 }
 
-/* All packets of loopback, until it is told to end. */
+/* Records all packets on loopback until the parent asks it to stop. */
 static bool record(seen_t *seen)
 {
     static char packet[PACKET_BYTES];

@@ -20,7 +20,7 @@ typedef struct ps_watched {
     uint32_t worker;
     uint32_t joins;                     /* the life that this is about */
     uint64_t session;                   /* that may say where its relay is; 0: not known */
-    uint64_t refused_plan;              /* without anybody, that it got with a refusal; 0: none */
+    uint64_t refused_plan;              /* version of the empty plan sent with a refusal; 0: none */
     uint64_t released;                  /* highest barrier that opened for it */
     uint64_t left[PS_MEMBERS_MAX / 64]; /* a bit a member */
     uint64_t lost_ms;                   /* boot clock; 0: not seen lost */
