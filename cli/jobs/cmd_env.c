@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/env.h"
-#include "base/text.h"
 #include "cli/jobs/jobs.h"
 #include "transport/environment/environment.h"
 
@@ -35,22 +34,15 @@ static void default_of(const ps_env_setting_t *setting, char ret[PS_ENVIRONMENT_
     (void)snprintf(ret, PS_ENVIRONMENT_TEXT, "%.*s", (int)length, setting->fallback);
 }
 
-/* What only the overlay reads: its file, and a share. */
-static psd_status_t check_overlay(const char *name, const ps_environment_t *said, psd_error_t *err)
+/* The lines of the overlay's file. */
+static psd_status_t check_file(const char *name, const ps_environment_t *said, psd_error_t *err)
 {
-    double share = 0;
     psd_status_t rc = PSD_OK;
 
     if (strcmp(name, "PSD_OVERLAY_FILE") == 0) {
         rc = ps_overlay_file_check(said->text, err);
-        return rc == PSD_OK ? rc : psd_error_wrap(err, rc, "%s", said->origin);
     }
-    if (strcmp(name, "PSD_OVERLAY_GREED") == 0 &&
-        (!ps_text_f64(said->text, &share) || !(share >= 0 && share <= 1))) {
-        rc = psd_error_set(err, PSD_INVALID, "%s is \"%.40s\"; allowed: 0..1", said->origin,
-                           said->text);
-    }
-    return rc;
+    return rc == PSD_OK ? rc : psd_error_wrap(err, rc, "%s", said->origin);
 }
 
 static psd_status_t add_settings(json_t *list, psd_error_t *err)
@@ -66,7 +58,7 @@ static psd_status_t add_settings(json_t *list, psd_error_t *err)
             rc = ps_env_check(setting, said.text, said.origin, err);
         }
         if (rc == PSD_OK && said.text != NULL) {
-            rc = check_overlay(setting->name, &said, err);
+            rc = check_file(setting->name, &said, err);
         }
         if (rc != PSD_OK) {
             return rc;

@@ -2,15 +2,12 @@
 /* pscli job check-overlay: is a settings file of an overlay right? */
 #include "cli/jobs/jobs.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "protocol/overlay/overlay_conf.h"
-
-#define FILE_BYTES_MAX (1024u * 1024)
+#include "transport/environment/environment.h"
 
 static const ps_column_t SETTINGS[] = {{"SETTING", "name", PS_UNIT_NONE, false},
                                        {"VALUE", "value", PS_UNIT_NONE, false},
@@ -22,29 +19,6 @@ static const ps_column_t CONNECTIONS[] = {{"FROM", "from", PS_UNIT_NONE, false},
                                           {"REMOVED", "removed", PS_UNIT_NONE, false},
                                           {"LINE", "line", PS_UNIT_NONE, false},
                                           {NULL, NULL, PS_UNIT_NONE, false}};
-
-static psd_status_t read_file(const char *path, char *text, size_t size, size_t *ret_length,
-                              psd_error_t *err)
-{
-    FILE *file = fopen(path, "re");
-    bool is_read = false;
-    size_t n = 0;
-
-    if (file != NULL) {
-        n = fread(text, 1, size, file);
-        is_read = ferror(file) == 0;
-        (void)fclose(file);
-    }
-    if (!is_read) {
-        return psd_error_set(err, PSD_IO, "%s cannot be read: %s", path, strerror(errno));
-    }
-    if (n == size) {
-        return psd_error_set(err, PSD_INVALID, "%s is too large; less than %zu bytes are allowed",
-                             path, size);
-    }
-    *ret_length = n;
-    return PSD_OK;
-}
 
 /* -1 stands for "none is set". */
 static json_t *value_json(double value)
@@ -63,11 +37,6 @@ static bool add_number(json_t *settings, const char *name, const ps_overlay_numb
                                                      value_json(number->value), "line", line)) == 0;
 }
 
-static json_t *end_json(const ps_overlay_end_t *end)
-{
-    return end->site[0] != '\0' ? json_sprintf("site:%s", end->site) : json_integer(end->rank);
-}
-
 static json_t *edges_json(const ps_overlay_conf_t *conf)
 {
     json_t *edges = json_array();
@@ -75,10 +44,9 @@ static json_t *edges_json(const ps_overlay_conf_t *conf)
     for (size_t i = 0; i < conf->n_edges; i++) {
         const ps_overlay_edge_t *edge = &conf->edges[i];
 
-        if (json_array_append_new(edges,
-                                  json_pack("{s:o, s:o, s:b, s:i}", "from", end_json(&edge->from),
-                                            "to", end_json(&edge->to), "removed", edge->is_cut,
-                                            "line", (int)edge->line)) != 0) {
+        if (json_array_append_new(edges, json_pack("{s:i, s:i, s:b, s:i}", "from", (int)edge->from,
+                                                   "to", (int)edge->to, "removed", edge->is_cut,
+                                                   "line", (int)edge->line)) != 0) {
             json_decref(edges);
             return NULL;
         }
@@ -106,14 +74,14 @@ static json_t *settings_json(const ps_overlay_conf_t *conf)
 static psd_status_t read_conf(const char *path, uint32_t n_workers, ps_overlay_conf_t *conf,
                               psd_error_t *err)
 {
-    PSD_AUTO(ps_free_at) char *text = ps_alloc_raw(1, FILE_BYTES_MAX);
+    PSD_AUTO(ps_free_at) char *text = ps_alloc_raw(1, PS_OVERLAY_CONF_BYTES);
     size_t length = 0;
     psd_status_t rc = PSD_OK;
 
     if (text == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for %s", path);
     }
-    rc = read_file(path, text, FILE_BYTES_MAX, &length, err);
+    rc = ps_environment_file(path, text, PS_OVERLAY_CONF_BYTES, &length, err);
     return rc == PSD_OK ? ps_overlay_conf_read(conf, text, length, path, n_workers, err) : rc;
 }
 

@@ -25,7 +25,7 @@ static const ps_example_t RUN_EXAMPLES[] = {
     {"pscli run -n 4 --launcher mpi --dry-run -- ./train data.libsvm",
      "shows the command of mpirun, ready to paste"},
     {NULL, NULL}};
-static const char *const OVERLAYS[] = {"off", "auto", "tree", NULL};
+static const char *const OVERLAYS[] = {"off", "auto", "tree", "pairs", "queue", NULL};
 static const ps_opt_t RUN_OPTIONS[] = {
     {.name = "workers",
      .letter = 'n',
@@ -112,8 +112,8 @@ static const ps_opt_t RUN_OPTIONS[] = {
      .value = "POLICY",
      .words = OVERLAYS,
      .help = "tree: workers add up each other's deltas on the way to the servers; auto: where that "
-             "makes clocks faster; both with --max-delay 0. Default: what PSD_OVERLAY says, else "
-             "off"},
+             "makes clocks faster; pairs, queue: along links that were found to be fast; all with "
+             "--max-delay 0. Default: what PSD_OVERLAY says, else off"},
     {.name = "allow-lost",
      .kind = PS_OPT_U64,
      .value = "N",

@@ -57,6 +57,7 @@ psd_status_t ps_env_check(const ps_env_setting_t *self, const char *text, const 
                           psd_error_t *err)
 {
     int64_t value = 0;
+    double share = 0;
 
     if (self->kind == PS_ENV_WORDS && !is_one_of(text, self->fallback)) {
         return psd_error_set(err, PSD_INVALID, "%s is \"%.40s\"; allowed: %s", name, text,
@@ -66,6 +67,9 @@ psd_status_t ps_env_check(const ps_env_setting_t *self, const char *text, const 
         (!ps_text_i64(text, &value) || value < self->least || value > self->most)) {
         return psd_error_set(err, PSD_INVALID, "%s is \"%.40s\"; allowed: %" PRId64 "..%" PRId64,
                              name, text, self->least, self->most);
+    }
+    if (self->kind == PS_ENV_SHARE && (!ps_text_f64(text, &share) || !(share >= 0 && share <= 1))) {
+        return psd_error_set(err, PSD_INVALID, "%s is \"%.40s\"; allowed: 0..1", name, text);
     }
     return PSD_OK;
 }

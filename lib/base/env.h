@@ -18,7 +18,12 @@
 
 #define PS_ENV_NAME_SIZE 64
 
-typedef enum ps_env_kind { PS_ENV_TEXT = 0, PS_ENV_NUMBER, PS_ENV_WORDS } ps_env_kind_t;
+typedef enum ps_env_kind {
+    PS_ENV_TEXT = 0,
+    PS_ENV_NUMBER,
+    PS_ENV_SHARE, /* 0 .. 1 */
+    PS_ENV_WORDS
+} ps_env_kind_t;
 
 /* One row of env_settings.def; all static. */
 typedef struct ps_env_setting {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A clock of a BSP job over a slow link, in turns without the overlay, with a
- * tree, and as psd decides (auto): each worker pushes to the whole table, ends
- * its clock and pulls the whole table. Of auto the last half of the clocks
- * counts.
+ * tree, as psd decides (auto), in pairs and in a queue: each worker pushes to
+ * the whole table, ends its clock and pulls the whole table. Of the last three
+ * the last half of the clocks counts.
  *
- *     overlay_cost [MB [CLOCKS [ROUNDS]]]
+ *     overlay_cost [MB [CLOCKS [ROUNDS [POLICY]]]]
  *
- * With PSD_OVERLAY_DOWN=on the workers get the rows from each other, too.
+ * POLICY: only this one. With PSD_OVERLAY_DOWN=on the workers get the rows from
+ * each other, too; PSD_OVERLAY_GREED counts for pairs and queue.
  *
  * 77: this machine does not allow network namespaces.
  */
@@ -31,7 +32,8 @@
 #define WORKERS 8
 #define COLS 250 /* of f32: a row is 1000 bytes */
 #define CLOCKS_MAX 100
-#define AUTO_CLOCKS 16 /* at least: it measures the star first */
+#define AUTO_CLOCKS 16 /* at least: links are measured first */
+#define N_POLICIES 5
 #define CALL_MS 600000
 #define SERVER_RATE 12500000.0 /* bytes in a second, each way */
 #define WORKER_RATE 125000000
@@ -173,6 +175,9 @@ static bool work(const run_t *run, unsigned worker)
     char listen[40];
 
     (void)snprintf(listen, sizeof listen, "tcp://10.77.0.%u:*", 11 + worker);
+    if (run->policy == NULL || strchr("pq", run->policy[0]) == NULL) {
+        (void)unsetenv("PSD_OVERLAY_GREED");
+    }
     CHECK(run->policy == NULL || (setenv("PSD_OVERLAY", run->policy, 1) == 0 &&
                                   setenv("PSD_OVERLAY_LISTEN", listen, 1) == 0));
     CHECK(connect_to(run->endpoint, &client, err));
@@ -249,7 +254,7 @@ static bool run_job(run_t *run, const int netns[WORKERS], psd_error_t *err)
     uint64_t out = 0;
     bool good = true;
     double megabytes = run->clocks * 1e6;
-    bool is_auto = run->policy != NULL && strcmp(run->policy, "auto") == 0;
+    bool is_auto = run->policy != NULL && strcmp(run->policy, "tree") != 0; /* it measures */
     double *counted = NULL;
     int skipped = 0;
 
@@ -310,7 +315,30 @@ static void print_theory(double mb)
            star_s / WORKERS + star_s * once, mb, WORKERS * mb * once);
 }
 
-static bool run_all(cluster_t *cluster, unsigned mb, int clocks, int rounds, psd_error_t *err)
+static const char *const POLICIES[N_POLICIES] = {NULL, "tree", "auto", "pairs", "queue"};
+
+static const char *name_of(const char *policy)
+{
+    return policy == NULL ? "off" : policy;
+}
+
+/* NULL: all of them. */
+static bool is_policy(const char *only)
+{
+    bool is = only == NULL;
+
+    for (unsigned i = 0; !is && i < N_POLICIES; i++) {
+        is = strcmp(only, name_of(POLICIES[i])) == 0;
+    }
+    if (!is) {
+        (void)fprintf(stderr, "POLICY is \"%s\"; allowed: off, tree, auto, pairs, queue\n", only);
+    }
+    return is;
+}
+
+/* only: a policy; NULL: all. */
+static bool run_all(cluster_t *cluster, unsigned mb, int clocks, int rounds, const char *only,
+                    psd_error_t *err)
 {
     shared_t *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -326,13 +354,13 @@ static bool run_all(cluster_t *cluster, unsigned mb, int clocks, int rounds, psd
     }
     run.endpoint = cluster->nodes[0].control;
     print_theory(mb);
-    for (int i = 0; i < 3 * rounds; i++) {
-        static const char *const POLICIES[] = {NULL, "tree", "auto"};
-
-        run.policy = POLICIES[i % 3];
-        run.clocks = i % 3 == 2 && clocks < AUTO_CLOCKS ? AUTO_CLOCKS : clocks;
-        (void)snprintf(run.job, sizeof run.job, "%s%d", run.policy == NULL ? "off" : run.policy,
-                       i / 3);
+    for (int i = 0; i < N_POLICIES * rounds; i++) {
+        run.policy = POLICIES[i % N_POLICIES];
+        if (only != NULL && strcmp(only, name_of(run.policy)) != 0) {
+            continue;
+        }
+        run.clocks = i % N_POLICIES >= 2 && clocks < AUTO_CLOCKS ? AUTO_CLOCKS : clocks;
+        (void)snprintf(run.job, sizeof run.job, "%s%d", name_of(run.policy), i / N_POLICIES);
         CHECK(run_job(&run, netns, err));
     }
     (void)munmap(shared, sizeof *shared);
@@ -350,15 +378,20 @@ int main(int argc, char **argv)
 {
     cluster_t cluster = {.n_nodes = 0, .keeper_fd = -1};
     psd_error_t *err = psd_error_new();
-    bool good = false;
+    bool good = is_policy(argc > 4 ? argv[4] : NULL);
 
+    if (!good) {
+        psd_error_destroy(&err);
+        return EXIT_FAILURE;
+    }
     if (!cluster_can(CLUSTER_NETNS)) {
         return SKIPPED;
     }
     /* Hosts of this program share their files: over sockets there nothing is slow. */
     good = setenv("PSD_TRANSPORT", "tcp", 1) == 0 &&
            run_all(&cluster, (unsigned)number(argc, argv, 1, 10, 1000),
-                   number(argc, argv, 2, 5, CLOCKS_MAX), number(argc, argv, 3, 2, 100), err);
+                   number(argc, argv, 2, 5, CLOCKS_MAX), number(argc, argv, 3, 2, 100),
+                   argc > 4 ? argv[4] : NULL, err);
     cluster_drop(&cluster, !good);
     psd_error_destroy(&err);
     return good ? EXIT_SUCCESS : EXIT_FAILURE;

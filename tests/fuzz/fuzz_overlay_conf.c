@@ -21,14 +21,19 @@ static void check_conf(const ps_overlay_conf_t *conf, uint32_t n_workers)
     check(conf->n_edges <= PS_OVERLAY_EDGES_MAX);
     check(conf->ratio.value >= 0 && conf->ratio.value <= 1);
     check(conf->expiry.value >= 1);
-    for (uint32_t i = 1; i <= 5; i++) {
-        uint32_t n = ps_overlay_conf_batch(conf, i);
+    ps_overlay_rules_t rules = {.policy = PS_POLICY_PAIRS};
 
+    ps_overlay_conf_fill(conf, &rules);
+    for (uint32_t i = 1; i <= 5; i++) {
+        uint32_t n = ps_overlay_rules_batch(&rules, i);
+        ps_may_t may;
+
+        ps_overlay_conf_may(conf, i, &may);
         check(n >= 1 && n <= i);
-        check(!ps_overlay_conf_allows(conf, i, "a", i, "a"));
+        check(!ps_may_has(&may, i));
     }
     for (size_t i = 0; i < conf->n_edges && n_workers > 0; i++) {
-        check(conf->edges[i].from.rank < n_workers && conf->edges[i].to.rank < n_workers);
+        check(conf->edges[i].from < n_workers && conf->edges[i].to < n_workers);
     }
 }
 

@@ -215,6 +215,12 @@ bad 5 job stop nobody
 bad 2 job check-overlay "$work/lemethod.conf" --workers 1
 err_has 'lemethod.conf:1: ADD_CONNECTION names "1"'
 bad 1 job check-overlay "$work/no-such.conf"
+printf 'SET_SCHEDULE_NUM 0\n' >"$work/lemethod.conf"
+bad 2 job check-overlay "$work/lemethod.conf" --workers 4
+err_has 'lemethod.conf:1: SET_SCHEDULE_NUM is "0"; a whole number from 1 to 4 is allowed'
+printf 'ADD_CONNECTION site:a 1\n' >"$work/lemethod.conf"
+bad 2 job check-overlay "$work/lemethod.conf"
+err_has 'lemethod.conf:1: ADD_CONNECTION names "site:a"; a worker.s rank from 0 to 4095 is allowed'
 bad 5 worker list nobody
 bad 2 clock list --timeout 0
 bad 5 clock inspect nobody

@@ -12,10 +12,13 @@ export TMPDIR=$work
 PSD_OVERLAY=off expect 0 run -n 2 --job relays --overlay tree -- sh -c 'echo "is $PSD_OVERLAY"'
 out_has '^\[0\] is tree$'
 out_has '^\[1\] is tree$'
+# shellcheck disable=SC2016
+expect 0 run -n 1 --job relays --overlay pairs -- sh -c 'echo "is $PSD_OVERLAY"'
+out_has '^\[0\] is pairs$'
 expect 2 run -n 2 --overlay tree --max-delay 1 -- true
 err_has 'overlay tree with --max-delay 1; allowed with: 0'
 expect 2 run -n 2 --overlay ring -- true
-err_has 'allowed: off, auto, tree'
+err_has 'allowed: off, auto, tree, pairs, queue'
 # shellcheck disable=SC2016
 expect 0 run -n 3 --job j --max-delay -1 -- bash -c \
     'echo "$PSD_JOB $PSD_WORKER $PSD_WORKERS $PSD_MAX_DELAY $PSD_ENDPOINT"'

@@ -15,6 +15,7 @@ unset PSCLI_ENDPOINT
 printf '0 127.0.0.1:1\n1 127.0.0.1:%s\n' "$port" >"$work/endpoints"
 printf 'SET_SCHEDULE_RATIO 0.5\n' >"$work/lines"
 printf 'SET_SCHEDULE_RATIO x\n' >"$work/wrong"
+printf 'ADD_CONNECTION 0 1\nSET_SCHEDULE_NUM 3\n' >"$work/far"
 named=
 n_seen=1
 
@@ -189,23 +190,51 @@ worker_fails 'PS_DROP_MSG is set, and psd refuses it' "$here" PS_DROP_MSG=10
 works 'worker 0' "$here" PS_DROP_MSG=0
 
 row overlay ENABLE_LEMETHOD PSD_OVERLAY
-worker_fails 'ENABLE_LEMETHOD makes PSD_OVERLAY "pairs"; psd supports only PSD_OVERLAY=tree and auto so far: unset it' \
-    "$here" ENABLE_LEMETHOD=1
+says PSD_OVERLAY pairs ENABLE_LEMETHOD=1
+works 'worker 0' "$here" ENABLE_LEMETHOD=1
+worker_fails 'ENABLE_LEMETHOD makes PSD_OVERLAY "pairs", which needs max_delay 0; it is 2' \
+    "$here" ENABLE_LEMETHOD=1 PSD_MAX_DELAY=2
 works 'worker 0' "$here" ENABLE_LEMETHOD=0
 row overlay ENABLE_TSENGINE PSD_OVERLAY
 says PSD_OVERLAY queue ENABLE_TSENGINE=1
+works 'worker 0' "$here" ENABLE_TSENGINE=1
 refused 'differ: one makes PSD_OVERLAY' ENABLE_TSENGINE=1 ENABLE_LEMETHOD=1
 row overlay ENABLE_TS PSD_OVERLAY
 says PSD_OVERLAY queue ENABLE_TS=1
 row overlay LEMETHOD_CONNECTION_TYPE PSD_OVERLAY_LINKS
 says PSD_OVERLAY_LINKS listed LEMETHOD_CONNECTION_TYPE=2
 refused 'is "3"; allowed: 0, 1, 2' LEMETHOD_CONNECTION_TYPE=3
+works 'worker 0' "$here" ENABLE_LEMETHOD=1 LEMETHOD_CONNECTION_TYPE=0
+works 'worker 0' "$here" ENABLE_LEMETHOD=1 LEMETHOD_CONNECTION_TYPE=2 "LEMETHOD_CONF_PATH=$work/lines"
+worker_fails 'PSD_OVERLAY_LINKS is "listed", and PSD_OVERLAY_FILE, which lists them, is not set; set both' \
+    "$here" ENABLE_LEMETHOD=1 LEMETHOD_CONNECTION_TYPE=2
+worker_fails 'LEMETHOD_CONNECTION_TYPE makes PSD_OVERLAY_LINKS "listed", and PSD_OVERLAY is "tree"; allowed with: pairs, queue' \
+    "$here" PSD_OVERLAY=tree LEMETHOD_CONNECTION_TYPE=2
 row overlay LEMETHOD_CONF_PATH PSD_OVERLAY_FILE
 says PSD_OVERLAY_FILE "$work/lines" "LEMETHOD_CONF_PATH=$work/lines"
 refused 'wrong.*1.*SET_SCHEDULE_RATIO' "LEMETHOD_CONF_PATH=$work/wrong"
+worker_fails "LEMETHOD_CONF_PATH: $work/wrong:1: SET_SCHEDULE_RATIO is \"x\"; a number from 0 to 1 is allowed" \
+    "$here" ENABLE_LEMETHOD=1 "LEMETHOD_CONF_PATH=$work/wrong"
+worker_fails "LEMETHOD_CONF_PATH: $work/none cannot be read: No such file" \
+    "$here" ENABLE_LEMETHOD=1 LEMETHOD_CONNECTION_TYPE=0 "LEMETHOD_CONF_PATH=$work/none"
+mkfifo "$work/fifo"
+worker_fails "LEMETHOD_CONF_PATH: $work/fifo is no regular file" \
+    "$here" ENABLE_LEMETHOD=1 "LEMETHOD_CONF_PATH=$work/fifo"
+worker_fails "LEMETHOD_CONF_PATH: $work is no regular file" \
+    "$here" ENABLE_LEMETHOD=1 "LEMETHOD_CONF_PATH=$work"
+worker_fails "LEMETHOD_CONF_PATH: $work/far:2: SET_SCHEDULE_NUM is \"3\"; a whole number from 1 to 2 is allowed" \
+    "$here" ENABLE_LEMETHOD=1 PSD_WORKERS=2 "LEMETHOD_CONF_PATH=$work/far"
+worker_fails "LEMETHOD_CONF_PATH makes PSD_OVERLAY_FILE \"$work/lines\", and PSD_OVERLAY is \"auto\"; allowed with: pairs, queue" \
+    "$here" PSD_OVERLAY=auto "LEMETHOD_CONF_PATH=$work/lines"
 row overlay GREED_RATE PSD_OVERLAY_GREED
 says PSD_OVERLAY_GREED 0.25 GREED_RATE=0.25
 refused 'is "1.5"; allowed: 0..1' GREED_RATE=1.5
+worker_fails 'GREED_RATE is "-0.1"; allowed: 0..1' "$here" ENABLE_LEMETHOD=1 GREED_RATE=-0.1
+worker_fails 'GREED_RATE is "much"; allowed: 0..1' "$here" ENABLE_TSENGINE=1 GREED_RATE=much
+worker_fails 'GREED_RATE makes PSD_OVERLAY_GREED "0.5", and PSD_OVERLAY is "tree"; allowed with: pairs, queue' \
+    "$here" PSD_OVERLAY=tree GREED_RATE=0.5
+refused 'differ: one makes PSD_OVERLAY_GREED' GREED_RATE=0.5 MAX_GREED_RATE=0.6
+works 'worker 0' "$here" ENABLE_LEMETHOD=1 GREED_RATE=1
 row overlay MAX_GREED_RATE PSD_OVERLAY_GREED
 says PSD_OVERLAY_GREED 0.9 MAX_GREED_RATE=0.9
 row overlay MAX_GREED_RATE_TS PSD_OVERLAY_GREED

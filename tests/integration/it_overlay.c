@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers that add up each other's deltas: the same bits with PSD_OVERLAY=tree as without, and
- * exact sums when one of them is killed in the middle. One job's pushes end their clocks, the
+/* Workers that add up each other's deltas: the same bits with PSD_OVERLAY=tree, pairs and queue as
+ * without, with one to five workers, and exact sums when one of them is killed in the middle, or
+ * leaves. One job's pushes end their clocks, the
  * others push and then call psd_clock, and sometimes wait for the push before. */
 #include <psd.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 #include "support/http_get.h"
 
 #define WORKERS 4
+#define WORKERS_MAX 5
 #define ROWS 400
 #define LISTED 60 /* rows of a sparse push */
 #define CLOCKS 30
@@ -32,11 +34,13 @@ static const char config[] = "shards: 2\n"
 typedef struct run {
     const char *endpoint;
     const char *job;
-    bool is_counted;           /* i64: what each worker has pushed; else f32 */
-    bool is_listed;            /* some rows, others each time; else all */
-    bool is_loop;              /* a push, then psd_clock; else the push ends its clock */
-    bool kills;                /* the victim ends itself */
-    bool is_auto;              /* psd decides, which leaves so little to the star */
+    bool is_counted;    /* i64: what each worker has pushed; else f32 */
+    bool is_listed;     /* some rows, others each time; else all */
+    bool is_loop;       /* a push, then psd_clock; else the push ends its clock */
+    bool kills;         /* the victim ends itself */
+    bool leaves;        /* it leaves as early */
+    const char *policy; /* PSD_OVERLAY; auto leaves so little to the star */
+    uint32_t n_workers;
     _Atomic int *acknowledged; /* shared: clocks of the victim */
 } run_t;
 
@@ -59,12 +63,12 @@ static bool wait_for_plan(psd_client_t *client, const run_t *run, psd_error_t *e
     bool found = false;
 
     (void)snprintf(question, sizeof question, "{\"op\":\"job_inspect\",\"job\":\"%s\"}", run->job);
-    (void)snprintf(last, sizeof last, "\"worker\":%d,\"relay\"", WORKERS - 1);
+    (void)snprintf(last, sizeof last, "\"worker\":%u,\"relay\"", run->n_workers - 1);
     for (int i = 0; i < 4000 && !found; i++) {
         CHECK_OK(psd_request(client, question, WAIT_MS, &reply, err), err);
         found = strstr(reply, last) != NULL;
-        for (int k = 0; found && k < WORKERS; k++) {
-            (void)snprintf(last, sizeof last, "\"worker\":%d,\"relay\"", k);
+        for (uint32_t k = 0; found && k < run->n_workers; k++) {
+            (void)snprintf(last, sizeof last, "\"worker\":%u,\"relay\"", k);
             found = strstr(reply, last) != NULL;
         }
         psd_free(reply);
@@ -178,6 +182,10 @@ static bool train(const run_t *run, uint32_t worker, psd_client_t *client, psd_t
     for (int clock = 0; clock < CLOCKS; clock++) {
         size_t n = make_deltas(run, worker, &state, rows, deltas);
 
+        if (run->leaves && worker == VICTIM && clock == DIES_AT) {
+            return true;
+        }
+
         CHECK_OK(psd_pull(table, &row, 1, value, 1, err), err);
         CHECK(push(run, client, table, rows, deltas, n, clock,
                    run->kills && worker == VICTIM && clock == DIES_AT, err));
@@ -214,17 +222,17 @@ static bool work(const run_t *run, uint32_t worker, psd_error_t *err)
     CHECK_OK(psd_spec_set(spec, "rows", "400", err), err);
     CHECK_OK(psd_spec_set(spec, "type", run->is_counted ? "i64" : "f32", err), err);
     CHECK_OK(psd_spec_set(spec, "combine", "clock-sum", err), err);
-    CHECK_OK(psd_join(client, run->job, worker, WORKERS, 0, err), err);
+    CHECK_OK(psd_join(client, run->job, worker, run->n_workers, 0, err), err);
     CHECK_OK(psd_table_ensure(client, run->job, spec, &table, err), err);
     if (getenv("PSD_OVERLAY") != NULL) {
         CHECK(wait_for_plan(client, run, err));
     }
     CHECK_OK(psd_barrier(client, WAIT_MS, err), err);
     CHECK(train(run, worker, client, table, err));
-    if (run->is_loop && !run->kills) {
+    if (run->is_loop && !run->kills && !run->leaves) {
         CHECK_OK(psd_barrier(client, WAIT_MS, err), err);
     }
-    if (run->is_loop && !run->kills && worker == 0) {
+    if (run->is_loop && !run->kills && !run->leaves && worker == 0) {
         CHECK(fail_with_a_push(client, table, err));
     } else {
         CHECK_OK(psd_leave(client, WAIT_MS, err), err);
@@ -243,8 +251,8 @@ static pid_t start(const run_t *run, uint32_t worker, bool is_on)
     pid = fork();
     if (pid == 0) {
         psd_error_t *err = psd_error_new();
-        bool ok = (!is_on || setenv("PSD_OVERLAY", run->is_auto ? "auto" : "tree", 1) == 0) &&
-                  (!run->is_auto || setenv("PSD_OVERLAY_LISTEN", "tcp://127.0.0.1:*", 1) == 0) &&
+        bool ok = (!is_on || setenv("PSD_OVERLAY", run->policy, 1) == 0) &&
+                  setenv("PSD_OVERLAY_LISTEN", "tcp://127.0.0.1:*", 1) == 0 &&
                   work(run, worker, err);
 
         psd_error_destroy(&err);
@@ -255,13 +263,13 @@ static pid_t start(const run_t *run, uint32_t worker, bool is_on)
 
 static bool run_job(const run_t *run, bool is_on)
 {
-    pid_t pids[WORKERS];
+    pid_t pids[WORKERS_MAX];
     bool ok = true;
 
-    for (uint32_t i = 0; i < WORKERS; i++) {
+    for (uint32_t i = 0; i < run->n_workers; i++) {
         pids[i] = start(run, i, is_on);
     }
-    for (uint32_t i = 0; i < WORKERS; i++) {
+    for (uint32_t i = 0; i < run->n_workers; i++) {
         int status = 0;
         bool dies = run->kills && i == VICTIM;
 
@@ -332,7 +340,7 @@ static bool has_bits(const daemon_t *d, run_t *run, int i, const char *wanted, c
     double direct = count(d, "request=\"push\"");
     double bundles = count(d, "request=\"bundle\"");
 
-    (void)snprintf(job, sizeof job, "%s_tree%d", name_of(run), i);
+    (void)snprintf(job, sizeof job, "%s_%s%d_%u", name_of(run), run->policy, i, run->n_workers);
     run->job = job;
     CHECK(run_job(run, true));
     CHECK(read_table(run, values));
@@ -353,9 +361,8 @@ static bool auto_leaves_little_to_the_star(const daemon_t *d, run_t *run, const 
     double bundles = count(d, "request=\"bundle\"");
 
     run->job = "auto";
-    run->is_auto = true;
+    run->policy = "auto";
     CHECK(run_job(run, true));
-    run->is_auto = false;
     CHECK(read_table(run, values));
     CHECK(memcmp(wanted, values, ROWS * sizeof(float)) == 0);
     CHECK(count(d, "request=\"bundle\"") == bundles);
@@ -383,24 +390,54 @@ static bool bits_are_the_same(const daemon_t *d, run_t *run, char *values)
     direct = count(d, "request=\"push\"") - direct;
     (void)printf("%s: %g pushes\n", run->job, direct);
     messages = direct;
+    run->policy = "tree";
     for (int i = 0; i < TRIES && messages >= direct; i++) {
         CHECK(has_bits(d, run, i, wanted, values, &messages));
     }
     CHECK(messages < direct);
+    run->policy = "pairs";
+    CHECK(has_bits(d, run, 0, wanted, values, &messages));
+    run->policy = "queue";
+    CHECK(has_bits(d, run, 0, wanted, values, &messages));
     CHECK(run->is_listed || auto_leaves_little_to_the_star(d, run, wanted, values));
+    return true;
+}
+
+/* With other numbers of workers. */
+static bool sizes_are_the_same(const daemon_t *d, run_t *run, char *values)
+{
+    static const uint32_t SIZES[] = {1, 2, 3, 5};
+    static char wanted[ROWS * sizeof(float)];
+    static char job[40];
+
+    for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++) {
+        double messages = 0;
+
+        run->n_workers = SIZES[i];
+        (void)snprintf(job, sizeof job, "star%u", SIZES[i]);
+        run->job = job;
+        CHECK(run_job(run, false));
+        CHECK(read_table(run, values));
+        memcpy(wanted, values, sizeof wanted);
+        run->policy = i % 2 == 0 ? "pairs" : "queue";
+        CHECK(has_bits(d, run, 0, wanted, values, &messages));
+    }
+    run->n_workers = WORKERS;
     return true;
 }
 
 static bool sums_are_exact(const daemon_t *d, run_t *run, const int64_t *values)
 {
+    static char job[40];
     int64_t shared = 0; /* of the victim, in a row of another partition */
     int acknowledged = 0;
     double bundles = count(d, "request=\"bundle\"");
 
-    run->job = "counted";
+    (void)snprintf(job, sizeof job, "counted_%s%s", run->policy, run->leaves ? "_leaves" : "");
+    run->job = job;
     run->is_counted = true;
     run->is_listed = false;
-    run->kills = true;
+    run->kills = !run->leaves;
     atomic_store(run->acknowledged, 0);
     CHECK(run_job(run, true));
     CHECK(count(d, "request=\"bundle\"") > bundles);
@@ -412,6 +449,7 @@ static bool sums_are_exact(const daemon_t *d, run_t *run, const int64_t *values)
     CHECK(values[VICTIM] >= acknowledged && values[VICTIM] <= acknowledged + 1);
     shared = values[ROWS - 1] - (WORKERS - 1) * CLOCKS;
     CHECK(shared >= acknowledged && shared <= acknowledged + 1);
+    CHECK(!run->leaves || values[VICTIM] == DIES_AT);
     return true;
 }
 
@@ -424,17 +462,23 @@ static void *share(size_t size)
 
 int main(void)
 {
+    static const char *const POLICIES[] = {"tree", "pairs", "queue"};
     daemon_t d = {.pid = 0};
     int64_t *values = share(ROWS * sizeof *values);
-    run_t run = {.acknowledged = share(sizeof *run.acknowledged)};
+    run_t run = {.n_workers = WORKERS, .acknowledged = share(sizeof *run.acknowledged)};
     bool ok = values != NULL && run.acknowledged != NULL && daemon_start(&d, config);
 
     run.endpoint = d.control;
     ok = ok && bits_are_the_same(&d, &run, (char *)values);
+    ok = ok && sizes_are_the_same(&d, &run, (char *)values);
     run.is_listed = true;
     run.is_loop = true;
     ok = ok && bits_are_the_same(&d, &run, (char *)values);
-    ok = ok && sums_are_exact(&d, &run, values);
+    for (size_t i = 0; i < 2 * sizeof POLICIES / sizeof *POLICIES; i++) {
+        run.policy = POLICIES[i / 2];
+        run.leaves = i % 2 != 0;
+        ok = ok && sums_are_exact(&d, &run, values);
+    }
     ok = daemon_end(&d, SIGTERM) && ok;
     daemon_drop(&d, !ok);
     return ok ? 0 : 1;

@@ -42,7 +42,8 @@ struct ps_desk {
     size_t n_news;
     size_t n_heard; /* of these: the client has them */
     size_t news_capacity;
-    bool is_auto;
+    ps_overlay_rules_t rules;
+    ps_may_t may;
     uint64_t pushed;       /* bytes … */
     uint64_t clock_pushed; /* … when the clock ended */
     uint64_t clock;
@@ -207,9 +208,10 @@ int ps_desk_relay_fd(const ps_desk_t *self)
 
 /* ---- what was measured ---- */
 
-void ps_desk_set_auto(ps_desk_t *self)
+void ps_desk_set_rules(ps_desk_t *self, const ps_overlay_rules_t *rules, const ps_may_t *may)
 {
-    self->is_auto = true;
+    self->rules = *rules;
+    self->may = *may;
 }
 
 void ps_desk_pushed(ps_desk_t *self, uint64_t bytes)
@@ -257,7 +259,7 @@ void ps_desk_moved(ps_desk_t *self, uint32_t to, uint64_t bytes, uint64_t start_
 
 void ps_desk_report(ps_desk_t *self, uint64_t now_us, ps_overlay_report_t *ret_report)
 {
-    ps_overlay_report_t report = {.is_auto = self->is_auto};
+    ps_overlay_report_t report = {.rules = self->rules, .may = self->may};
 
     lock(self);
     report.clock = self->clock;

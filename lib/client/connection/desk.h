@@ -98,8 +98,9 @@ int ps_desk_client_fd(const ps_desk_t *self);
 
 /* ---- what was measured ---- */
 
-/* PSD_OVERLAY=auto. To be called before any other thread knows the desk. */
-void ps_desk_set_auto(ps_desk_t *self);
+/* What the worker asks for, and to whom it may send. To be called before any other thread knows the
+ * desk; until then it asks for a tree. */
+void ps_desk_set_rules(ps_desk_t *self, const ps_overlay_rules_t *rules, const ps_may_t *may);
 /* The client pushes `bytes` of deltas that could be added up, by whatever way. */
 void ps_desk_pushed(ps_desk_t *self, uint64_t bytes);
 /* The client has finished `clock` clocks. */

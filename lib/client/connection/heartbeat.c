@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/handover.h"
+#include "base/log.h"
 #include "client/connection/client_state.h"
 #include "transport/threads/fork.h"
 #include "transport/threads/thread.h"
@@ -49,6 +50,7 @@ struct ps_beat {
     uint64_t session;
     uint64_t heartbeat_ms; /* the thread's, once it runs */
     ps_desk_t *desk;       /* one holder; NULL: no relay */
+    bool was_refused;      /* the thread's: the registry lets nobody send to the relay */
     LIST_ENTRY(ps_beat) in_all;
     bool is_listed;
 };
@@ -205,6 +207,20 @@ static void hear_plan(ps_beat_t *self, const ps_doc_t *doc)
     }
 }
 
+/* Says once why the worker goes on without its relay. */
+static void hear_refusal(ps_beat_t *self, const ps_doc_t *doc)
+{
+    char quoted[PS_TEXT_MAX];
+    const char *why = "";
+
+    if (self->desk != NULL && !self->was_refused && ps_doc_has(doc, "relay_refused") &&
+        ps_doc_get_text(doc, "relay_refused", PS_TEXT_MAX, &why, NULL) == PSD_OK) {
+        self->was_refused = true;
+        ps_log(PS_LOG_WARN, "overlay_off", "job=%s worker=%u reason=%s", self->job, self->worker,
+               ps_log_quote(why, quoted, sizeof quoted));
+    }
+}
+
 static void hear(ps_beat_t *self, const ps_buffer_t *text)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
@@ -233,6 +249,7 @@ static void hear(ps_beat_t *self, const ps_buffer_t *text)
         set_version(self, version);
     }
     hear_plan(self, doc);
+    hear_refusal(self, doc);
     if (ps_doc_get_u64_or(doc, "next_ms", 1, NEXT_MAX_MS, self->heartbeat_ms, &next_ms, NULL) ==
         PSD_OK) {
         self->heartbeat_ms = next_ms;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a worker has a relay: what the environment asks for. */
+/* Whether a worker has a relay, and by which rules: what the environment asks for. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/env.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "client/connection/own_address.h"
 #include "client/job/job.h"
 #include "transport/environment/environment.h"
@@ -25,89 +26,148 @@ static psd_status_t read(const char *name, const char *fallback, ps_environment_
     return rc;
 }
 
-static psd_status_t not_yet(const ps_environment_t *said, const char *name, psd_error_t *err)
+/* What is not there is not taken in silence. */
+static psd_status_t check_sites(psd_error_t *err)
 {
-    return psd_error_set(err, PSD_INVALID,
-                         "%s makes %s \"%.40s\"; psd supports only PSD_OVERLAY=tree and auto "
-                         "so far: unset it",
-                         said->origin, name, said->text);
-}
-
-/* What is not there yet is not taken in silence. */
-static psd_status_t check_off(const char *const *names, size_t n, psd_error_t *err)
-{
+    static const char *const NAMES[] = {"PSD_OVERLAY_BETWEEN", "PSD_OVERLAY_WITHIN"};
     psd_status_t rc = PSD_OK;
 
-    for (size_t i = 0; rc == PSD_OK && i < n; i++) {
+    for (size_t i = 0; rc == PSD_OK && i < sizeof NAMES / sizeof *NAMES; i++) {
         ps_environment_t said;
 
-        rc = read(names[i], "off", &said, err);
+        rc = read(NAMES[i], "off", &said, err);
         if (rc == PSD_OK && strcmp(said.text, "off") != 0) {
-            rc = not_yet(&said, names[i], err);
+            rc = psd_error_set(err, PSD_INVALID,
+                               "%s makes %s \"%.40s\"; psd knows no sites so far: unset it",
+                               said.origin, NAMES[i], said.text);
         }
     }
     return rc;
 }
 
-static psd_status_t check_others(psd_error_t *err)
-{
-    static const char *const NAMES[] = {"PSD_OVERLAY_BETWEEN", "PSD_OVERLAY_WITHIN"};
-
-    return check_off(NAMES, sizeof NAMES / sizeof *NAMES, err);
-}
-
-/* The same of what says nothing while the overlay is off. */
-static psd_status_t check_details(psd_error_t *err)
-{
-    static const char *const NAMES[] = {"PSD_OVERLAY_FILE", "PSD_OVERLAY_GREED"};
-
-    return check_off(NAMES, sizeof NAMES / sizeof *NAMES, err);
-}
-
 /* What a worker's environment asks for. */
 typedef struct choice {
-    bool up;      /* deltas go from worker to worker … */
-    bool down;    /* … rows, too … */
-    bool is_auto; /* … where psd finds that it pays */
+    bool up;   /* deltas go from worker to worker … */
+    bool down; /* … rows, too */
+    ps_overlay_rules_t rules;
+    ps_overlay_conf_t conf; /* owned */
 } choice_t;
 
-static psd_status_t choose(const ps_wish_t *wish, choice_t *ret, psd_error_t *err)
+static void choice_done(choice_t *self)
+{
+    ps_overlay_conf_done(&self->conf);
+}
+
+static psd_status_t read_conf(const ps_environment_t *said, uint32_t n_workers,
+                              ps_overlay_conf_t *conf, psd_error_t *err)
+{
+    PSD_AUTO(ps_free_at) char *text = ps_alloc_raw(1, PS_OVERLAY_CONF_BYTES);
+    size_t length = 0;
+    psd_status_t rc = PSD_OK;
+
+    if (text == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for %s", said->text);
+    }
+    rc = ps_environment_file(said->text, text, PS_OVERLAY_CONF_BYTES, &length, err);
+    if (rc == PSD_OK) {
+        rc = ps_overlay_conf_read(conf, text, length, said->text, n_workers, err);
+    }
+    return rc == PSD_OK ? rc : psd_error_wrap(err, rc, "%s", said->origin);
+}
+
+/* A file, and greed: what pairs and queue go by. */
+static psd_status_t choose_turns(const ps_wish_t *wish, choice_t *ret, psd_error_t *err)
 {
     ps_environment_t said;
+    double greed = 0;
+    psd_status_t rc = read("PSD_OVERLAY_GREED", "0.5", &said, err);
+
+    if (rc == PSD_OK && ps_text_f64(said.text, &greed)) {
+        ret->rules.greed = greed;
+        rc = read("PSD_OVERLAY_FILE", NULL, &said, err);
+    }
+    if (rc == PSD_OK && said.text == NULL && ret->rules.is_listed) {
+        return psd_error_set(err, PSD_INVALID,
+                             "PSD_OVERLAY_LINKS is \"listed\", and PSD_OVERLAY_FILE, which lists "
+                             "them, is not set; set both");
+    }
+    if (rc == PSD_OK && said.text != NULL) {
+        rc = read_conf(&said, wish->n_workers, &ret->conf, err);
+    }
+    ps_overlay_conf_fill(&ret->conf, &ret->rules);
+    return rc;
+}
+
+/* The others do not know them, and would not do what they say. */
+static psd_status_t check_no_turns(const choice_t *choice, psd_error_t *err)
+{
+    static const char *const NAMES[] = {"PSD_OVERLAY_FILE", "PSD_OVERLAY_GREED"};
+    const char *policy = ps_policy_name(choice->rules.policy);
+    ps_environment_t said;
+    psd_status_t rc = PSD_OK;
+
+    for (size_t i = 0; rc == PSD_OK && i < sizeof NAMES / sizeof *NAMES; i++) {
+        rc = read(NAMES[i], NULL, &said, err);
+        if (rc == PSD_OK && said.text != NULL) {
+            return psd_error_set(err, PSD_INVALID,
+                                 "%s makes %s \"%.40s\", and PSD_OVERLAY is \"%s\"; allowed with: "
+                                 "pairs, queue",
+                                 said.origin, NAMES[i], said.text, policy);
+        }
+    }
+    if (rc == PSD_OK && choice->rules.is_listed) {
+        rc = read("PSD_OVERLAY_LINKS", NULL, &said, err);
+    }
+    return rc == PSD_OK && choice->rules.is_listed
+               ? psd_error_set(err, PSD_INVALID,
+                               "%s makes PSD_OVERLAY_LINKS \"listed\", and PSD_OVERLAY is \"%s\"; "
+                               "allowed with: pairs, queue",
+                               said.origin, policy)
+               : rc;
+}
+
+/* Which ways there are. */
+static psd_status_t choose_ways(choice_t *ret, psd_error_t *err)
+{
     ps_environment_t up = {.text = "on"};
     ps_environment_t down = {.text = "off"};
     ps_environment_t links = {.text = "complete"};
-    psd_status_t rc = read("PSD_OVERLAY", "off", &said, err);
+    psd_status_t rc = read("PSD_OVERLAY_LINKS", "complete", &links, err);
 
-    *ret = (choice_t){.up = false};
-    if (rc != PSD_OK || strcmp(said.text, "off") == 0) {
-        return rc;
-    }
-    ret->is_auto = strcmp(said.text, "auto") == 0;
-    if (strcmp(said.text, "tree") != 0 && !ret->is_auto) {
-        return not_yet(&said, "PSD_OVERLAY", err);
-    }
-    if (wish->max_delay != 0) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s makes PSD_OVERLAY \"%s\", which needs max_delay 0; it is %d",
-                             said.origin, said.text, wish->max_delay);
-    }
-    rc = check_details(err);
-    if (rc == PSD_OK) {
-        rc = read("PSD_OVERLAY_LINKS", "complete", &links, err);
-    }
-    if (rc == PSD_OK && strcmp(links.text, "listed") == 0) {
-        return not_yet(&links, "PSD_OVERLAY_LINKS", err);
-    }
     if (rc == PSD_OK) {
         rc = read("PSD_OVERLAY_UP", "on", &up, err);
     }
     if (rc == PSD_OK) {
         rc = read("PSD_OVERLAY_DOWN", "off", &down, err);
     }
-    ret->up = rc == PSD_OK && strcmp(up.text, "off") != 0 && strcmp(links.text, "star") != 0;
-    ret->down = ret->up && strcmp(down.text, "on") == 0;
+    if (rc == PSD_OK) {
+        ret->up = strcmp(up.text, "off") != 0 && strcmp(links.text, "star") != 0;
+        ret->down = ret->up && strcmp(down.text, "on") == 0;
+        ret->rules.is_listed = strcmp(links.text, "listed") == 0;
+        ret->rules.both_ways = ret->down;
+    }
     return rc;
+}
+
+static psd_status_t choose(const ps_wish_t *wish, choice_t *ret, psd_error_t *err)
+{
+    ps_environment_t said;
+    psd_status_t rc = read("PSD_OVERLAY", "off", &said, err);
+
+    if (rc != PSD_OK || !ps_policy_find(said.text, &ret->rules.policy)) {
+        return rc; /* off */
+    }
+    if (wish->max_delay != 0) {
+        return psd_error_set(err, PSD_INVALID,
+                             "%s makes PSD_OVERLAY \"%s\", which needs max_delay 0; it is %d",
+                             said.origin, said.text, wish->max_delay);
+    }
+    rc = choose_ways(ret, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    return ps_policy_has_turns(ret->rules.policy) ? choose_turns(wish, ret, err)
+                                                  : check_no_turns(ret, err);
 }
 
 /* Where the others reach this worker: at the address that its host has on the way to psd.
@@ -145,16 +205,16 @@ static bool can_have_relay(const psd_client_t *client)
 
 static const ps_relay_calls_t CALLS = {.connect = ps_client_connect, .close = psd_close};
 
-static psd_status_t open_relay(const psd_client_t *client, const choice_t *choice,
-                               const char *listen, ps_relay_thread_t **ret_relay, psd_error_t *err)
+static psd_status_t open_relay(const psd_client_t *client, choice_t *choice, const char *listen,
+                               ps_relay_thread_t **ret_relay, psd_error_t *err)
 {
     const ps_relay_wish_t wish = {
         .listen = listen, .rows_go_on = choice->down, .encrypts = client->encrypts};
     psd_status_t rc =
         ps_relay_thread_open(client->endpoint, &client->options, &CALLS, &wish, ret_relay, err);
 
-    if (rc == PSD_OK && *ret_relay != NULL && choice->is_auto) {
-        ps_desk_set_auto(ps_relay_thread_desk(*ret_relay));
+    if (rc == PSD_OK && *ret_relay != NULL) {
+        ps_relay_thread_follow(*ret_relay, &choice->rules, &choice->conf);
     }
     return rc;
 }
@@ -164,10 +224,11 @@ psd_status_t ps_overlay_open(const psd_client_t *client, const ps_wish_t *wish,
 {
     ps_environment_t listen;
     char found[LISTEN_SIZE];
-    choice_t choice = {.up = false};
+    PSD_AUTO(choice_done) choice_t choice = {.up = false};
     bool here = false;
-    psd_status_t rc = check_others(err);
+    psd_status_t rc = check_sites(err);
 
+    ps_overlay_conf_init(&choice.conf);
     if (rc == PSD_OK) {
         rc = choose(wish, &choice, err);
     }
@@ -178,7 +239,7 @@ psd_status_t ps_overlay_open(const psd_client_t *client, const ps_wish_t *wish,
     if (rc == PSD_OK && listen.text == NULL) {
         find_listen(client, found, &here);
         listen.text = found;
-        if (choice.is_auto && here) {
+        if (choice.rules.policy == PS_POLICY_AUTO && here) {
             return PSD_OK;
         }
     }

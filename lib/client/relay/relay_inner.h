@@ -62,6 +62,9 @@ struct ps_relay_thread {
     unsigned n_forks;
     bool runs;
     bool rows_go_on; /* rows go from worker to worker, too */
+    ps_overlay_rules_t rules;
+    ps_overlay_conf_t conf; /* owned; only its edges */
+    ps_may_t may;           /* where rules.is_listed: to whom it may send */
     pthread_t thread;
     ps_context_t *context; /* owned */
     ps_key_pair_t keys;    /* of port and ways … */
@@ -73,7 +76,8 @@ struct ps_relay_thread {
     ps_relay_down_t *down; /* owned; NULL: rows do not go from worker to worker */
     ps_relay_speaker_t speaker;
     ps_meet_self_t self;
-    ps_relay_facts_t facts;     /* owned; the plan that it goes by */
+    ps_relay_facts_t facts;     /* owned; the plan that it goes by … */
+    ps_relay_facts_t before;    /* owned; … and the one before it, for earlier clocks */
     ps_map_t tables;            /* id -> ps_desk_table_t, owned */
     ps_relay_caller_t *callers; /* owned; oldest first */
     size_t n_callers;

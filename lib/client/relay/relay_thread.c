@@ -47,6 +47,8 @@ static void destroy(ps_relay_thread_t **self_p)
     }
     ps_map_done(&self->tables);
     ps_relay_facts_done(&self->facts);
+    ps_relay_facts_done(&self->before);
+    ps_overlay_conf_done(&self->conf);
     ps_desk_release(&self->desk);
     ps_free(self->callers);
     ps_free(self->under_way);
@@ -127,6 +129,15 @@ psd_status_t ps_relay_thread_open(const char *endpoint, const psd_options_t *opt
     return rc;
 }
 
+void ps_relay_thread_follow(ps_relay_thread_t *self, const ps_overlay_rules_t *rules,
+                            ps_overlay_conf_t *conf)
+{
+    self->rules = *rules;
+    ps_overlay_conf_done(&self->conf);
+    self->conf = *conf;
+    conf->edges = NULL;
+}
+
 ps_desk_t *ps_relay_thread_desk(const ps_relay_thread_t *self)
 {
     return self->desk;
@@ -181,9 +192,12 @@ static void know(ps_relay_thread_t *self, ps_desk_table_t *table)
 
 static void go_by(ps_relay_thread_t *self, ps_relay_facts_t *facts)
 {
-    bool is_in = ps_relay_facts_find(facts, self->speaker.worker) != SIZE_MAX;
+    uint32_t own = self->speaker.worker;
+    bool is_in = ps_relay_facts_find(facts, own) != SIZE_MAX &&
+                 (!self->rules.is_listed ||
+                  ps_relay_facts_keep_to(facts, own, &self->may, self->rows_go_on));
 
-    if (facts->version != 0 && !is_in) { /* a star, or its worker has got another client */
+    if (facts->version != 0 && !is_in) { /* a star, or its worker may not follow that plan */
         ps_desk_set_plan(self->desk, 0); /* nothing is lent */
         ps_desk_set_rows(self->desk, 0, 0, 0);
         ps_relay_admit(self, NULL);
@@ -192,7 +206,8 @@ static void go_by(ps_relay_thread_t *self, ps_relay_facts_t *facts)
         ps_relay_facts_done(facts);
         return;
     }
-    ps_relay_facts_done(&self->facts);
+    ps_relay_facts_done(&self->before);
+    self->before = self->facts;
     self->facts = *facts;
     *facts = (ps_relay_facts_t){.version = 0};
     self->self.key = self->facts.key;
@@ -353,6 +368,8 @@ psd_status_t ps_relay_thread_start(ps_relay_thread_t *self, const ps_relay_speak
         return rc;
     }
     self->speaker = *speaker;
+    ps_overlay_conf_may(&self->conf, speaker->worker, &self->may);
+    ps_desk_set_rules(self->desk, &self->rules, &self->may);
     self->self = (ps_meet_self_t){.cluster = self->courier->cluster,
                                   .job = speaker->job,
                                   .worker = speaker->worker,

@@ -22,6 +22,7 @@
 #define PS_CLIENT_RELAY_THREAD_H
 
 #include "client/connection/desk.h"
+#include "protocol/overlay/overlay_conf.h"
 #include "protocol/relay/relay_message.h"
 #include "psd/client.h"
 
@@ -50,6 +51,9 @@ PSD_MUST_CHECK psd_status_t ps_relay_thread_open(const char *endpoint, const psd
                                                  const ps_relay_calls_t *calls,
                                                  const ps_relay_wish_t *wish,
                                                  ps_relay_thread_t **ret_thread, psd_error_t *err);
+/* What its worker asks for; takes the edges of conf. To be called before it is started. */
+void ps_relay_thread_follow(ps_relay_thread_t *self, const ps_overlay_rules_t *rules,
+                            ps_overlay_conf_t *conf);
 /* Borrowed. */
 ps_desk_t *ps_relay_thread_desk(const ps_relay_thread_t *self);
 /* Errors: PSD_IO; PSD_INVALID; PSD_NOMEM. */

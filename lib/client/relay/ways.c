@@ -96,7 +96,8 @@ void ps_ways_plan(ps_relay_thread_t *self)
         size_t place = ps_relay_facts_find(facts, way->to.worker);
 
         if (place == SIZE_MAX || !is_same(&facts->members[place], &way->to) ||
-            !is_parent(facts, own, way->to.worker)) {
+            (!is_parent(facts, own, way->to.worker) &&
+             !is_parent(&self->before, own, way->to.worker))) {
             close_way(self, way);
             *way = self->ways[--self->n_ways];
         }

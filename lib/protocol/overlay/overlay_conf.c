@@ -12,7 +12,6 @@
 
 #define WORDS_MAX 4
 #define LINE_MAX 256
-#define ROUNDING 1e-9 /* 0.29 of 100 are 29 */
 
 typedef struct number_row {
     const char *name;
@@ -136,46 +135,35 @@ static psd_status_t read_number(reader_t *self, const number_row_t *row, psd_err
     return PSD_OK;
 }
 
-static psd_status_t read_end(const reader_t *self, const char *word, ps_overlay_end_t *ret_end,
-                             psd_error_t *err)
+static psd_status_t read_rank(const reader_t *self, const char *word, uint32_t *ret_rank,
+                              psd_error_t *err)
 {
-    ps_overlay_end_t end = {.rank = 0};
     uint64_t rank = 0;
-    uint64_t n = self->n_workers > 0 ? self->n_workers : 4096;
+    uint64_t n = self->n_workers > 0 ? self->n_workers : PS_OVERLAY_RANKS;
 
-    if (strncmp(word, "site:", 5) == 0 && ps_text_is_name(word + 5)) {
-        snprintf(end.site, sizeof end.site, "%s", word + 5);
-    } else if (ps_text_u64(word, &rank) && rank < n) {
-        end.rank = (uint32_t)rank;
-    } else {
+    if (!ps_text_u64(word, &rank) || rank >= n) {
         return psd_error_set(err, PSD_INVALID,
                              "%s:%" PRIu32 ": %s names \"%s\"; a worker's rank from 0 to %" PRIu64
-                             " or site:NAME is allowed",
+                             " is allowed",
                              self->place, self->line, self->words[0], word, n - 1);
     }
-    *ret_end = end;
+    *ret_rank = (uint32_t)rank;
     return PSD_OK;
-}
-
-static bool same_end(const ps_overlay_end_t *a, const ps_overlay_end_t *b)
-{
-    return a->rank == b->rank && strcmp(a->site, b->site) == 0;
 }
 
 static psd_status_t check_edge(const reader_t *self, const ps_overlay_edge_t *edge,
                                psd_error_t *err)
 {
-    if (edge->from.site[0] == '\0' && same_end(&edge->from, &edge->to)) {
+    if (edge->from == edge->to) {
         return psd_error_set(err, PSD_INVALID,
                              "%s:%" PRIu32 ": %s from worker %" PRIu32
                              " to itself; two workers are allowed",
-                             self->place, self->line, self->words[0], edge->from.rank);
+                             self->place, self->line, self->words[0], edge->from);
     }
     for (size_t i = 0; i < self->conf.n_edges; i++) {
         const ps_overlay_edge_t *other = &self->conf.edges[i];
 
-        if (other->is_cut == edge->is_cut && same_end(&other->from, &edge->from) &&
-            same_end(&other->to, &edge->to)) {
+        if (other->is_cut == edge->is_cut && other->from == edge->from && other->to == edge->to) {
             return psd_error_set(err, PSD_INVALID,
                                  "%s:%" PRIu32 ": %s %s %s again; it stands in line %" PRIu32
                                  " already",
@@ -196,10 +184,10 @@ static psd_status_t read_edge(reader_t *self, bool is_cut, psd_error_t *err)
     psd_status_t rc = check_count(self, 2, "FROM TO", err);
 
     if (rc == PSD_OK) {
-        rc = read_end(self, self->words[1], &edge.from, err);
+        rc = read_rank(self, self->words[1], &edge.from, err);
     }
     if (rc == PSD_OK) {
-        rc = read_end(self, self->words[2], &edge.to, err);
+        rc = read_rank(self, self->words[2], &edge.to, err);
     }
     if (rc == PSD_OK) {
         rc = check_edge(self, &edge, err);
@@ -292,33 +280,21 @@ psd_status_t ps_overlay_conf_read(ps_overlay_conf_t *self, const char *text, siz
 
 /* ---- use ---- */
 
-static bool is_end(const ps_overlay_end_t *end, uint32_t rank, const char *site)
+void ps_overlay_conf_may(const ps_overlay_conf_t *self, uint32_t from, ps_may_t *ret_may)
 {
-    return end->site[0] != '\0' ? strcmp(end->site, site) == 0 : end->rank == rank;
-}
-
-bool ps_overlay_conf_allows(const ps_overlay_conf_t *self, uint32_t from, const char *from_site,
-                            uint32_t to, const char *to_site)
-{
-    bool allows = false;
-
+    memset(ret_may, 0, sizeof *ret_may);
     for (size_t i = 0; i < self->n_edges; i++) {
         const ps_overlay_edge_t *edge = &self->edges[i];
 
-        if (is_end(&edge->from, from, from_site) && is_end(&edge->to, to, to_site)) {
-            allows = !edge->is_cut;
+        if (edge->from == from) {
+            ps_may_set(ret_may, edge->to, !edge->is_cut);
         }
     }
-    return allows && from != to;
 }
 
-uint32_t ps_overlay_conf_batch(const ps_overlay_conf_t *self, uint32_t n_workers)
+void ps_overlay_conf_fill(const ps_overlay_conf_t *self, ps_overlay_rules_t *rules)
 {
-    double n =
-        self->num.line != 0 ? self->num.value : floor(n_workers * self->ratio.value + ROUNDING);
-
-    if (n < 1) {
-        return 1;
-    }
-    return n > n_workers ? n_workers : (uint32_t)n;
+    rules->num = self->num.line != 0 ? (uint32_t)self->num.value : 0;
+    rules->ratio = self->ratio.value;
+    rules->expiry = (uint32_t)self->expiry.value;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_overlay_conf - the settings file of an overlay
+ * ps_overlay_conf - the settings file of pairs and queue
  *
  * What     The lines of LeMethod's configuration file: which links workers may use, how
- *          many of them change at once, how long a measurement is good.
+ *          many of them are served at once, how long a measurement is good.
  * Shape    One setting a line; blanks between words; empty lines and lines that begin
  *          with # are skipped:
- *              ADD_CONNECTION A B         A may send to B; ranks from 0, or site:NAME
+ *              ADD_CONNECTION A B         A may send to B; ranks from 0
  *              REMOVE_CONNECTION A B      it may not, whatever stands above
  *              SET_SCHEDULE_RATIO R       0 .. 1, of all workers; default 0.1
- *              SET_SCHEDULE_NUM N         from 1; wins over the ratio
- *              SET_BANDWIDTH_EXPIRATION K 1 .. 1000000 clocks; default 5
- *          Words of later versions (SET_RECEIVING_LIMIT and its like) are checked and
- *          kept; nothing uses them yet.
+ *              SET_SCHEDULE_NUM N         1 .. workers; wins over the ratio
+ *              SET_BANDWIDTH_EXPIRATION K 1 .. 1000000 turns; default 5
+ *          Words of later versions (SET_RECEIVING_LIMIT and its like) are checked, and have no
+ *          effect.
  * Owner    The caller; ps_overlay_conf_done.
  * Threads  Plain values.
  */
@@ -23,20 +23,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "protocol/overlay/overlay_rules.h"
 #include "psd/status.h"
 
 #define PS_OVERLAY_EDGES_MAX 16384u
-#define PS_OVERLAY_SITE_MAX 63u /* bytes of a site's name */
+#define PS_OVERLAY_CONF_BYTES (1024u * 1024) /* a file is shorter */
 
-/* One end of an edge: a worker's rank, or all workers of a site. */
-typedef struct ps_overlay_end {
-    uint32_t rank;
-    char site[PS_OVERLAY_SITE_MAX + 1]; /* empty: by rank */
-} ps_overlay_end_t;
-
+/* Ranks of two workers. */
 typedef struct ps_overlay_edge {
-    ps_overlay_end_t from;
-    ps_overlay_end_t to;
+    uint32_t from;
+    uint32_t to;
     bool is_cut; /* REMOVE_CONNECTION */
     uint32_t line;
 } ps_overlay_edge_t;
@@ -80,10 +76,9 @@ PSD_MUST_CHECK psd_status_t ps_overlay_conf_read(ps_overlay_conf_t *self, const 
                                                  size_t length, const char *place,
                                                  uint32_t n_workers, psd_error_t *err);
 
-/* May a worker send to another one, by this file's edges? The last edge that names both
- * decides; none: no. Sites may be empty. */
-bool ps_overlay_conf_allows(const ps_overlay_conf_t *self, uint32_t from, const char *from_site,
-                            uint32_t to, const char *to_site);
-/* How many workers are scheduled at once when n_workers are alive: 1 .. n_workers. */
-uint32_t ps_overlay_conf_batch(const ps_overlay_conf_t *self, uint32_t n_workers);
+/* To whom a worker may send, by this file's edges. The last edge that names both decides; none:
+ * no. */
+void ps_overlay_conf_may(const ps_overlay_conf_t *self, uint32_t from, ps_may_t *ret_may);
+/* Sets the numbers that the file says, or their defaults. */
+void ps_overlay_conf_fill(const ps_overlay_conf_t *self, ps_overlay_rules_t *rules);
 #endif

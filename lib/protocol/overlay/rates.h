@@ -9,8 +9,6 @@
  * Age      A measurement is unknown again when more than `expiry` clocks have passed
  *          since. Younger bytes count more: each transfer halves the weight of what
  *          was measured PS_RATES_MEMORY_BYTES before it.
- * Capacity What an end sends or receives over all its links together. A matrix alone
- *          cannot see that links share a wire.
  * Owner    The caller; ps_rates_destroy.
  * Threads  One at a time.
  */
@@ -40,22 +38,9 @@ void ps_rates_destroy(ps_rates_t **self_p);
  * the report comes from elsewhere. */
 void ps_rates_measured(ps_rates_t *self, uint32_t from, uint32_t to, uint64_t bytes, uint64_t us,
                        uint64_t clock);
-/* All transfers of that end together reached this rate, out or in; 0: not seen. The
- * greatest within `expiry` counts. */
-void ps_rates_seen(ps_rates_t *self, uint32_t end, double out, double in, uint64_t clock);
 /* Forgets what was measured at that end: another process is there now. */
 void ps_rates_forget(ps_rates_t *self, uint32_t end);
 
 /* Bytes per second; 0: unknown, or measured too long ago. */
 double ps_rates_of(const ps_rates_t *self, uint32_t from, uint32_t to, uint64_t clock);
-/* The greatest rate seen at that end; 0: unknown. */
-double ps_rates_out(const ps_rates_t *self, uint32_t end, uint64_t clock);
-double ps_rates_in(const ps_rates_t *self, uint32_t end, uint64_t clock);
-
-/* Fills rates[n_ends][n_ends]. An unknown link gets the median of the known links
- * between the same two sites, else of all, else `otherwise`. sites: of each end, any
- * numbers. The diagonal is 0. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_rates_guess(const ps_rates_t *self, const uint32_t *sites,
-                                           uint64_t clock, double otherwise, double *rates,
-                                           psd_error_t *err);
 #endif

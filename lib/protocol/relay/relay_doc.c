@@ -201,6 +201,28 @@ size_t ps_relay_facts_find(const ps_relay_facts_t *self, uint32_t worker)
     return SIZE_MAX;
 }
 
+bool ps_relay_facts_keep_to(const ps_relay_facts_t *self, uint32_t worker, const ps_may_t *may,
+                            bool rows)
+{
+    size_t me = ps_relay_facts_find(self, worker);
+    bool keeps = true;
+
+    for (size_t i = 0; keeps && i < self->n_members * self->n_colours; i++) {
+        size_t from = i % self->n_members;
+        uint32_t parent = self->parents[i];
+
+        if (parent == PS_OVERLAY_NODES) {
+            continue;
+        }
+        if (from == me) {
+            keeps = ps_may_has(may, self->members[parent].worker);
+        } else if (parent == me && rows) {
+            keeps = ps_may_has(may, self->members[from].worker);
+        }
+    }
+    return keeps;
+}
+
 psd_status_t ps_relay_facts_give(const ps_relay_facts_t *self, struct ps_relay *relay,
                                  psd_error_t *err)
 {

@@ -17,6 +17,7 @@
 #define PS_PROTOCOL_RELAY_DOC_H
 
 #include "protocol/relay/relay_plan.h"
+#include "protocol/relay/report.h"
 #include "wire/messages/doc.h"
 #include "wire/messages/route.h"
 
@@ -26,6 +27,7 @@ typedef struct ps_relay_member {
     uint32_t members; /* its clients, from 1 */
     char relay[PS_ENDPOINT_MAX + 1];
     bool is_auto; /* the registry's own: PSD_OVERLAY=auto */
+    ps_may_t may; /* the registry's own: to whom it may send, where workers say that */
 } ps_relay_member_t;
 
 typedef struct ps_relay_facts {
@@ -49,6 +51,10 @@ PSD_MUST_CHECK psd_status_t ps_relay_facts_from_doc(const ps_doc_t *doc, ps_rela
                                                     psd_error_t *err);
 /* The place of that worker; SIZE_MAX: it is not in the plan. */
 size_t ps_relay_facts_find(const ps_relay_facts_t *self, uint32_t worker);
+/* By this plan, does that worker send only to those that it may? rows: rows go back, too. A
+ * registry that does not know what the worker may makes any plan. */
+bool ps_relay_facts_keep_to(const ps_relay_facts_t *self, uint32_t worker, const ps_may_t *may,
+                            bool rows);
 /* The plan for a relay; without measured rates. Errors: as ps_relay_take_plan; PSD_NOMEM. */
 struct ps_relay;
 PSD_MUST_CHECK psd_status_t ps_relay_facts_give(const ps_relay_facts_t *self,

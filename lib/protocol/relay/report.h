@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_overlay_report - what a worker has measured, as its heartbeat says it
+ * ps_overlay_report - what a worker wants and has measured, as its heartbeat says it
  *
- * What     How fast its transfers to the nodes and to other workers were, when it finished a
- *          clock, and how many bytes of deltas it has pushed until then.
+ * What     Its policy, how fast its transfers to the nodes and to other workers were, when it
+ *          finished a clock, and how many bytes of deltas it has pushed until then.
  * Shape    {"policy":"auto","clock":c,"ago_us":t,"bytes":b,"links":[{"worker":1,"bytes":b,
- *          "us":t},…]}: a link without "worker" is the one to the nodes.
+ *          "us":t},…]}: a link without "worker" is the one to the nodes. With pairs and queue
+ *          also "num", "ratio", "expiry", "greed" and "rows" (they go back the same way); and
+ *          "may":[1,4,…], ranges of the workers to which it may send, first and last, ascending,
+ *          where that is not every one.
  * Units    Bytes; microseconds.
  * Owner    Plain values.
  */
@@ -13,6 +16,7 @@
 #define PS_PROTOCOL_RELAY_REPORT_H
 
 #include "protocol/overlay/network.h"
+#include "protocol/overlay/overlay_rules.h"
 #include "psd/status.h"
 #include "wire/messages/doc.h"
 
@@ -25,7 +29,8 @@ typedef struct ps_overlay_link {
 } ps_overlay_link_t;
 
 typedef struct ps_overlay_report {
-    bool is_auto;    /* psd decides whether deltas go from worker to worker */
+    ps_overlay_rules_t rules;
+    ps_may_t may;    /* where rules.is_listed: to whom it may send */
     uint64_t clock;  /* that it finished last … */
     uint64_t ago_us; /* … and how long ago */
     uint64_t bytes;  /* of deltas, pushed until then; only the difference of two counts */

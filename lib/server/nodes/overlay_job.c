@@ -10,11 +10,13 @@
 #include "protocol/overlay/overlay_fixed.h"
 
 #define AHEAD_MS 3600000 /* another registry member's wall clock, at most */
+#define LINKS_SHOWN 4096
 
 void ps_overlay_job_done(ps_overlay_job_t *self)
 {
     ps_relay_facts_done(&self->facts);
     ps_overlay_pilot_done(&self->pilot);
+    ps_overlay_matcher_done(&self->matcher);
     self->is_auto = false;
     self->capacity = 0;
 }
@@ -51,38 +53,95 @@ static bool tidy(ps_relay_facts_t *facts, const ps_job_t *job)
     return n < before;
 }
 
+static const ps_overlay_rules_t *rules_of(const ps_overlay_beat_t *beat)
+{
+    static const ps_overlay_rules_t TREE = {.policy = PS_POLICY_TREE};
+
+    return beat->report != NULL ? &beat->report->rules : &TREE;
+}
+
+/* The first one's rules are the plan's. */
+static psd_status_t check_rules(ps_overlay_job_t *self, uint32_t rank,
+                                const ps_overlay_beat_t *beat, psd_error_t *err)
+{
+    const ps_overlay_rules_t *rules = rules_of(beat);
+    ps_overlay_misfit_t misfit = {.setting = ""};
+
+    if (self->facts.n_members == 0) {
+        self->rules = *rules;
+    }
+    return ps_overlay_rules_fit(rules, &self->rules, &misfit)
+               ? PSD_OK
+               : psd_error_set(err, PSD_JOB_MISMATCH,
+                               "%s of worker %u is %s, and that of worker %u is %s; allowed: the "
+                               "same for all workers of a job",
+                               misfit.setting, rank, misfit.a, self->facts.members[0].worker,
+                               misfit.b);
+}
+
+/* A place for one who is not there yet. */
+static psd_status_t add_place(ps_overlay_job_t *self, uint32_t rank, size_t *ret_place,
+                              psd_error_t *err)
+{
+    ps_relay_facts_t *facts = &self->facts;
+    size_t i = facts->n_members;
+
+    if (!ps_grow(&facts->members, &self->capacity, facts->n_members + 1, sizeof *facts->members)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a plan");
+    }
+    for (; i > 0 && facts->members[i - 1].worker > rank; i--) {
+        facts->members[i] = facts->members[i - 1];
+    }
+    facts->n_members++;
+    *ret_place = i;
+    return PSD_OK;
+}
+
 /* Enters one who is not there yet, or listens elsewhere. */
 static psd_status_t enter(ps_overlay_job_t *self, const ps_worker_t *worker,
                           const ps_overlay_beat_t *beat, bool *ret_changed, psd_error_t *err)
 {
     ps_relay_facts_t *facts = &self->facts;
-    bool is_auto = beat->report != NULL && beat->report->is_auto;
     size_t i = ps_relay_facts_find(facts, worker->worker);
+    psd_status_t rc = PSD_OK;
 
     if (!lends(worker) || (i == SIZE_MAX && facts->n_members >= PS_OVERLAY_WORKERS_MAX)) {
         return PSD_OK;
     }
-    if (i == SIZE_MAX) {
-        if (!ps_grow(&facts->members, &self->capacity, facts->n_members + 1,
-                     sizeof *facts->members)) {
-            return psd_error_set(err, PSD_NOMEM, "no memory for a plan");
-        }
-        for (i = facts->n_members; i > 0 && facts->members[i - 1].worker > worker->worker; i--) {
-            facts->members[i] = facts->members[i - 1];
-        }
-        facts->n_members++;
-    } else if (strcmp(facts->members[i].relay, beat->relay) == 0) {
+    if (i != SIZE_MAX && strcmp(facts->members[i].relay, beat->relay) == 0) {
         return PSD_OK;
+    }
+    rc = check_rules(self, worker->worker, beat, err);
+    if (rc == PSD_OK && i == SIZE_MAX) {
+        rc = add_place(self, worker->worker, &i, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
     }
     facts->members[i] = (ps_relay_member_t){
         .worker = worker->worker, .joins = worker->joins, .members = worker->n_members};
     (void)snprintf(facts->members[i].relay, sizeof facts->members[i].relay, "%s", beat->relay);
-    facts->members[i].is_auto = is_auto;
+    facts->members[i].is_auto = rules_of(beat)->policy == PS_POLICY_AUTO;
+    if (beat->report != NULL) {
+        facts->members[i].may = beat->report->may;
+    }
     *ret_changed = true;
     return PSD_OK;
 }
 
 /* ---- plan ---- */
+
+/* Do the members take turns: pairs, or queue? */
+static bool has_turns(const ps_overlay_job_t *self)
+{
+    return self->facts.n_members > 0 && ps_policy_has_turns(self->rules.policy);
+}
+
+/* Does the matcher make their plan? */
+static bool plays(const ps_overlay_job_t *self)
+{
+    return has_turns(self) && self->facts.n_members <= PS_OVERLAY_MATCHER_WORKERS;
+}
 
 /* Room for the parents of all members, in n_colours colours. */
 static uint32_t *new_parents(ps_relay_facts_t *facts, uint32_t n_colours, psd_error_t *err)
@@ -134,15 +193,91 @@ static psd_status_t fix_plan(ps_relay_facts_t *facts, const uint32_t *positions,
     return parents == NULL ? PSD_NOMEM : PSD_OK;
 }
 
+/* Who may send to whom, as they say. */
+static void list_ways(const ps_relay_facts_t *facts, bool *ret_may)
+{
+    for (size_t i = 0; i < facts->n_members; i++) {
+        for (size_t j = 0; j < facts->n_members; j++) {
+            ret_may[i * facts->n_members + j] =
+                ps_may_has(&facts->members[i].may, facts->members[j].worker);
+        }
+    }
+}
+
+/* A plan of the matcher. *ret_changed: it is not the one that there was. */
+static psd_status_t play_plan(ps_overlay_job_t *self, const uint32_t *positions, uint64_t now_us,
+                              bool is_first, bool *ret_changed, psd_error_t *err)
+{
+    ps_relay_facts_t *facts = &self->facts;
+    size_t n = facts->n_members;
+    uint32_t n_colours = n < PS_OVERLAY_COLOURS ? (uint32_t)n : PS_OVERLAY_COLOURS;
+    PSD_AUTO(ps_free_at) bool *may = ps_alloc(n * n, sizeof *may);
+    PSD_AUTO(ps_free_at) uint32_t *parents = ps_alloc(n * n_colours, sizeof *parents);
+    const ps_overlay_ways_t ways = {.positions = positions,
+                                    .may = may,
+                                    .parents = is_first ? NULL : facts->parents,
+                                    .n_colours = n_colours};
+    psd_status_t rc = PSD_OK;
+
+    if (may == NULL || parents == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a plan");
+    }
+    list_ways(facts, may);
+    rc = ps_overlay_matcher_plan(&self->matcher, &ways, now_us, parents, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    *ret_changed =
+        is_first || memcmp(parents, facts->parents, n * n_colours * sizeof *parents) != 0;
+    ps_free(facts->parents);
+    facts->parents = parents;
+    facts->n_colours = n_colours;
+    parents = NULL;
+    return PSD_OK;
+}
+
+/* Too many for the matcher: a tree; where not all may send to all, each one sends to the nodes. */
+static psd_status_t fix_turns(ps_overlay_job_t *self, const uint32_t *positions, psd_error_t *err)
+{
+    ps_relay_facts_t *facts = &self->facts;
+    uint32_t *parents = NULL;
+
+    ps_overlay_matcher_done(&self->matcher);
+    if (!self->rules.is_listed) {
+        return fix_plan(facts, positions, err);
+    }
+    parents = new_parents(facts, 1, err);
+    for (size_t i = 0; parents != NULL && i < facts->n_members; i++) {
+        parents[i] = PS_OVERLAY_NODES;
+    }
+    return parents == NULL ? PSD_NOMEM : PSD_OK;
+}
+
+static psd_status_t begin_turns(ps_overlay_job_t *self, const uint32_t *positions,
+                                const ps_overlay_beat_t *beat, psd_error_t *err)
+{
+    bool changed = false;
+    psd_status_t rc =
+        ps_overlay_matcher_begin(&self->matcher, &self->rules, (uint32_t)self->facts.n_members,
+                                 self->facts.version + beat->unix_ms, err);
+
+    return rc == PSD_OK ? play_plan(self, positions, beat->now_us, true, &changed, err) : rc;
+}
+
 /* Members have come or gone. */
-static psd_status_t make_plan(ps_overlay_job_t *self, psd_error_t *err)
+static psd_status_t make_plan(ps_overlay_job_t *self, const ps_overlay_beat_t *beat,
+                              psd_error_t *err)
 {
     ps_relay_facts_t *facts = &self->facts;
     uint32_t positions[PS_OVERLAY_WORKERS_MAX];
     psd_status_t rc = PSD_OK;
 
     list_positions(facts, positions);
-    self->is_auto = facts->n_members > 0;
+    self->is_auto = facts->n_members > 0 && !has_turns(self);
+    if (has_turns(self)) {
+        return plays(self) ? begin_turns(self, positions, beat, err)
+                           : fix_turns(self, positions, err);
+    }
     for (size_t i = 0; i < facts->n_members; i++) {
         self->is_auto = self->is_auto && facts->members[i].is_auto;
     }
@@ -151,6 +286,16 @@ static psd_status_t make_plan(ps_overlay_job_t *self, psd_error_t *err)
     }
     rc = ps_overlay_pilot_begin(&self->pilot, (uint32_t)facts->n_members, err);
     return rc == PSD_OK ? take_plan(self, err) : rc;
+}
+
+static void hear_link(ps_overlay_job_t *self, size_t from, size_t to, const ps_overlay_link_t *link)
+{
+    if (has_turns(self)) {
+        ps_overlay_matcher_link(&self->matcher, (uint32_t)from, (uint32_t)to, link->bytes,
+                                link->us);
+    } else {
+        ps_overlay_pilot_link(&self->pilot, (uint32_t)from, (uint32_t)to, link->bytes, link->us);
+    }
 }
 
 /* What a member has measured. The first one's clocks are the job's. */
@@ -171,29 +316,52 @@ static psd_status_t hear_report(ps_overlay_job_t *self, const ps_worker_t *worke
     if (place == SIZE_MAX) {
         return PSD_OK;
     }
-    for (uint32_t i = 0; said.has_plan && i < report->n_links; i++) {
+    /* The pilot compares plans; the matcher takes whatever was measured. */
+    for (uint32_t i = 0; (said.has_plan || plays(self)) && i < report->n_links; i++) {
         const ps_overlay_link_t *link = &report->links[i];
         size_t to =
             link->to == PS_OVERLAY_NODES ? facts->n_members : ps_relay_facts_find(facts, link->to);
 
         if (to != SIZE_MAX) {
-            ps_overlay_pilot_link(&self->pilot, (uint32_t)place, (uint32_t)to, link->bytes,
-                                  link->us);
+            hear_link(self, place, to, link);
         }
+    }
+    list_positions(facts, positions);
+    if (plays(self)) {
+        return ps_overlay_matcher_heard(&self->matcher, (uint32_t)place, &said)
+                   ? play_plan(self, positions, beat->now_us, false, ret_changed, err)
+                   : PSD_OK;
     }
     if (place != 0) {
         return PSD_OK;
     }
-    list_positions(facts, positions);
     return ps_overlay_pilot_heard(&self->pilot, positions, &said, ret_changed, err);
 }
 
-static void make_newer(ps_relay_facts_t *facts, const ps_overlay_beat_t *beat, uint64_t known)
+/* A plan, where there has to be one. *changed: who is in it has; then, whether it is another. */
+static psd_status_t renew(ps_overlay_job_t *self, const ps_worker_t *worker,
+                          const ps_overlay_beat_t *beat, bool *changed, psd_error_t *err)
 {
+    psd_status_t rc = PSD_OK;
+
+    if (*changed) {
+        return make_plan(self, beat, err);
+    }
+    if (beat->report == NULL || (!self->is_auto && !plays(self))) {
+        return PSD_OK;
+    }
+    rc = hear_report(self, worker, beat, changed, err);
+    return rc == PSD_OK && *changed && self->is_auto ? take_plan(self, err) : rc;
+}
+
+static void make_newer(ps_overlay_job_t *self, const ps_overlay_beat_t *beat, uint64_t known)
+{
+    ps_relay_facts_t *facts = &self->facts;
+
     facts->key = facts->version == 0 ? *beat->key : facts->key;
     facts->version = facts->version > known ? facts->version : known;
     facts->version = facts->version < beat->unix_ms ? beat->unix_ms : facts->version + 1;
-    facts->clock = beat->clock + 1;
+    facts->clock = beat->clock + 1 + (plays(self) ? self->matcher.stride : 0);
 }
 
 psd_status_t ps_overlay_job_beat(ps_overlay_job_t *self, const ps_job_t *job,
@@ -203,6 +371,7 @@ psd_status_t ps_overlay_job_beat(ps_overlay_job_t *self, const ps_job_t *job,
     ps_relay_facts_t *facts = &self->facts;
     uint64_t known = beat->known > beat->unix_ms + AHEAD_MS ? 0 : beat->known;
     bool changed = false;
+    psd_status_t entered = PSD_OK;
     psd_status_t rc = PSD_OK;
 
     if (!ps_relay_endpoint_is_good(beat->relay)) {
@@ -213,14 +382,10 @@ psd_status_t ps_overlay_job_beat(ps_overlay_job_t *self, const ps_job_t *job,
         return PSD_OK;
     }
     changed = tidy(facts, job) || (known > 0 && facts->version == 0);
-    rc = enter(self, worker, beat, &changed, err);
-    if (rc == PSD_OK && changed) {
-        rc = make_plan(self, err);
-    } else if (rc == PSD_OK && self->is_auto && beat->report != NULL) {
-        rc = hear_report(self, worker, beat, &changed, err);
-        if (rc == PSD_OK && changed) {
-            rc = take_plan(self, err);
-        }
+    entered = enter(self, worker, beat, &changed, err);
+    rc = entered == PSD_JOB_MISMATCH ? PSD_OK : entered;
+    if (rc == PSD_OK) {
+        rc = renew(self, worker, beat, &changed, err);
     }
     if (rc != PSD_OK) {
         facts->n_members = 0; /* the next heartbeat begins again */
@@ -228,9 +393,9 @@ psd_status_t ps_overlay_job_beat(ps_overlay_job_t *self, const ps_job_t *job,
         return rc;
     }
     if (changed || known > facts->version) {
-        make_newer(facts, beat, known);
+        make_newer(self, beat, known);
     }
-    return PSD_OK;
+    return entered;
 }
 
 bool ps_overlay_job_to_doc(const ps_overlay_job_t *self, ps_doc_t *doc)
@@ -246,22 +411,34 @@ bool ps_overlay_job_to_doc(const ps_overlay_job_t *self, ps_doc_t *doc)
 
 /* ---- view ---- */
 
-/* What was measured, in bytes per second. */
-static bool add_links(const ps_overlay_job_t *self, ps_doc_t *array)
+/* What was measured of a link: bytes per second, and of pairs and queue the bytes themselves. */
+static bool add_link(const ps_overlay_job_t *self, uint32_t from, uint32_t to, ps_doc_t *array)
 {
     const ps_relay_facts_t *facts = &self->facts;
-    uint32_t n = self->pilot.rates == NULL ? 0 : (uint32_t)facts->n_members;
-    bool fits = true;
+    bool turns = has_turns(self);
+    double rate = turns ? ps_overlay_matcher_rate(&self->matcher, from, to)
+                        : ps_overlay_pilot_rate(&self->pilot, from, to);
+    uint64_t moved = turns ? ps_overlay_matcher_moved(&self->matcher, from, to) : 0;
+    ps_doc_t *doc = NULL;
+
+    if ((rate <= 0 && moved == 0) || ps_doc_count(array) >= LINKS_SHOWN) {
+        return true;
+    }
+    doc = ps_doc_append_object(array);
+    return doc != NULL && ps_doc_set_u64(doc, "from", facts->members[from].worker) &&
+           (to == facts->n_members || ps_doc_set_u64(doc, "to", facts->members[to].worker)) &&
+           (!turns || ps_doc_set_u64(doc, "bytes", moved)) &&
+           ps_doc_set_u64(doc, "bytes_s", (uint64_t)fmin(rate, 1e15));
+}
+
+static bool add_links(const ps_overlay_job_t *self, ps_doc_t *array)
+{
+    uint32_t n = (uint32_t)self->facts.n_members;
+    bool fits = array != NULL;
 
     for (uint32_t from = 0; fits && from < n; from++) {
         for (uint32_t to = 0; fits && to <= n; to++) {
-            double rate = ps_overlay_pilot_rate(&self->pilot, from, to);
-            ps_doc_t *doc = rate > 0 ? ps_doc_append_object(array) : NULL;
-
-            fits = rate <= 0 ||
-                   (doc != NULL && ps_doc_set_u64(doc, "from", facts->members[from].worker) &&
-                    (to == n || ps_doc_set_u64(doc, "to", facts->members[to].worker)) &&
-                    ps_doc_set_u64(doc, "bytes_s", (uint64_t)fmin(rate, 1e15)));
+            fits = add_link(self, from, to, array);
         }
     }
     return fits;
@@ -309,16 +486,21 @@ static bool add_way(const ps_relay_facts_t *facts, size_t i, ps_doc_t *array)
     return fits;
 }
 
+static const char *policy_of(const ps_overlay_job_t *self)
+{
+    return has_turns(self) ? ps_policy_name(self->rules.policy) : self->is_auto ? "auto" : "tree";
+}
+
 bool ps_overlay_job_view(const ps_overlay_job_t *self, ps_doc_t *doc)
 {
     const ps_relay_facts_t *facts = &self->facts;
     ps_doc_t *overlay = ps_doc_add_object(doc, "overlay");
     ps_doc_t *workers = overlay == NULL ? NULL : ps_doc_add_array(overlay, "workers");
-    bool fits = workers != NULL &&
-                ps_doc_set_text(overlay, "policy", self->is_auto ? "auto" : "tree") &&
+    bool fits = workers != NULL && ps_doc_set_text(overlay, "policy", policy_of(self)) &&
                 ps_doc_set_u64(overlay, "plan", facts->version) &&
                 ps_doc_set_u64(overlay, "clock", facts->clock) &&
-                (!self->is_auto || add_pilot(self, overlay));
+                (!self->is_auto || add_pilot(self, overlay)) &&
+                (!has_turns(self) || add_links(self, ps_doc_add_array(overlay, "links")));
 
     for (size_t i = 0; fits && i < facts->n_members; i++) {
         fits = add_way(facts, i, workers);

@@ -4,25 +4,29 @@
  *
  * What     Workers say with their heartbeats where their relays listen. Whenever one comes or
  *          goes, there is a new plan, with a greater version: a fixed tree; or, where all say
- *          PSD_OVERLAY=auto, what the pilot makes of their reports. A worker with further clients
- *          is in none: only its first client lends. None of it is stored: another registry member
- *          makes a plan of its own, from the next heartbeats, and its version is greater, because
- *          it begins with the wall clock.
+ *          PSD_OVERLAY=auto, what the pilot makes of their reports; or what the matcher plays,
+ *          with pairs and queue. Who comes with other rules than those of the plan is in none. Nor
+ *          is a worker with further clients: only its first client lends. None of it is stored:
+ *          another registry member makes a plan of its own, from the next heartbeats, and its
+ *          version is greater, because it begins with the wall clock.
  * Owner    The job's watch; zeroed at first. Threads: confined to one.
  */
 #ifndef PS_SERVER_OVERLAY_JOB_H
 #define PS_SERVER_OVERLAY_JOB_H
 
 #include "protocol/facts/job.h"
+#include "protocol/overlay/overlay_matcher.h"
 #include "protocol/overlay/overlay_pilot.h"
 #include "protocol/relay/relay_doc.h"
 #include "protocol/relay/report.h"
 
 typedef struct ps_overlay_job {
-    ps_relay_facts_t facts; /* owned; its members are all who said where they listen */
-    size_t capacity;        /* of members */
-    bool is_auto;           /* all of them leave it to psd (PSD_OVERLAY=auto): the pilot decides */
-    ps_overlay_pilot_t pilot; /* owned */
+    ps_relay_facts_t facts;   /* owned; its members are all who said where they listen */
+    size_t capacity;          /* of members */
+    ps_overlay_rules_t rules; /* of all members; of tree and auto, of the first one */
+    bool is_auto; /* all of them leave it to psd (PSD_OVERLAY=auto): the pilot decides */
+    ps_overlay_pilot_t pilot;     /* owned */
+    ps_overlay_matcher_t matcher; /* owned; of pairs and queue */
 } ps_overlay_job_t;
 
 /* What a heartbeat says. */
@@ -32,7 +36,8 @@ typedef struct ps_overlay_beat {
     uint64_t known;    /* the newest version that the worker has; one from before this registry
                           member began, by a clock that is ahead, makes the next one greater.
                           Beyond an hour it is none */
-    const ps_overlay_report_t *report; /* NULL: it is of an older build, and measures nothing */
+    const ps_overlay_report_t *report; /* NULL: it is of an older build, measures nothing, and
+                                          wants a tree */
     uint64_t unix_ms;                  /* the wall clock */
     uint64_t now_us;                   /* any clock */
     const ps_id_t *key;                /* random, for the job's first plan */
@@ -42,7 +47,8 @@ void ps_overlay_job_done(ps_overlay_job_t *self);
 /*
  * A worker's heartbeat. Beyond PS_OVERLAY_WORKERS_MAX workers are not in the plan.
  *
- * Errors: PSD_INVALID an address that none can be; PSD_NOMEM. The plan is as it was then.
+ * Errors: PSD_INVALID an address that none can be; PSD_JOB_MISMATCH rules that are not those of
+ * the plan's workers, which go on; PSD_NOMEM: nobody is in the plan until the next heartbeat.
  */
 PSD_MUST_CHECK psd_status_t ps_overlay_job_beat(ps_overlay_job_t *self, const ps_job_t *job,
                                                 const ps_worker_t *worker,

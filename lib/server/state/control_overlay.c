@@ -124,6 +124,14 @@ psd_status_t ps_control_overlay_beat(ps_control_t *self, const ps_control_reques
     if (rc == PSD_OK) {
         rc = ps_overlay_job_beat(&watch->overlay, job, worker, &beat, err);
     }
+    if (rc == PSD_JOB_MISMATCH) {
+        rc =
+            refuse_relay(request, psd_error_text(err), ps_watch_find(watch, rank), beat.known, err);
+        if (rc == PSD_OK) {
+            psd_error_clear(err);
+        }
+        return rc;
+    }
     if (rc != PSD_OK || watch->overlay.facts.version <= beat.known) {
         return rc;
     }

@@ -2,10 +2,14 @@
 /* Puts together what the variables of a setting say. */
 #include "transport/environment/environment.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/env.h"
 #include "base/text.h"
@@ -216,5 +220,47 @@ psd_status_t ps_environment_check(psd_error_t *err)
                                  aliases[i].name, aliases[i].help);
         }
     }
+    return PSD_OK;
+}
+
+/* Up to the end or `size` bytes. Returns 0, or errno. */
+static int read_all(int fd, char *ret_text, size_t size, size_t *ret_n)
+{
+    ssize_t n = 1;
+
+    while (n != 0 && *ret_n < size) {
+        n = read(fd, ret_text + *ret_n, size - *ret_n);
+        if (n < 0 && errno != EINTR) {
+            return errno;
+        }
+        *ret_n += n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+psd_status_t ps_environment_file(const char *path, char *ret_text, size_t size, size_t *ret_length,
+                                 psd_error_t *err)
+{
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY); /* a FIFO has no end */
+    struct stat facts;
+    int failure = fd < 0 || fstat(fd, &facts) != 0 ? errno : 0;
+    size_t n = 0;
+
+    if (failure == 0 && !S_ISREG(facts.st_mode)) {
+        (void)close(fd);
+        return psd_error_set(err, PSD_INVALID, "%s is no regular file", path);
+    }
+    failure = failure == 0 ? read_all(fd, ret_text, size, &n) : failure;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    if (failure != 0) {
+        return psd_error_set(err, PSD_IO, "%s cannot be read: %s", path, strerror(failure));
+    }
+    if (n == size) {
+        return psd_error_set(err, PSD_INVALID, "%s is too large; less than %zu bytes are allowed",
+                             path, size);
+    }
+    *ret_length = n;
     return PSD_OK;
 }

@@ -84,6 +84,10 @@ PSD_MUST_CHECK psd_status_t ps_environment_read(const char *setting, ps_environm
 /* A number of it; *number stays when nobody says it. Errors: PSD_INVALID by the name. */
 PSD_MUST_CHECK psd_status_t ps_environment_number(const char *setting, int64_t *number,
                                                   psd_error_t *err);
+/* Reads the whole of a file that a setting names. Errors: PSD_IO it cannot be read; PSD_INVALID it
+ * has `size` bytes or more, or is a FIFO, a directory or the like. */
+PSD_MUST_CHECK psd_status_t ps_environment_file(const char *path, char *ret_text, size_t size,
+                                                size_t *ret_length, psd_error_t *err);
 /* Is a variable set that psd refuses? Errors: PSD_INVALID by its name. */
 PSD_MUST_CHECK psd_status_t ps_environment_check(psd_error_t *err);
 #endif

@@ -23,6 +23,22 @@ static void refuses(const char *text, uint32_t n_workers, const char *message)
     psd_error_destroy(&err);
 }
 
+static bool may_send(const ps_overlay_conf_t *conf, uint32_t from, uint32_t to)
+{
+    ps_may_t may;
+
+    ps_overlay_conf_may(conf, from, &may);
+    return ps_may_has(&may, to);
+}
+
+static uint32_t batch(const ps_overlay_conf_t *conf, ps_policy_t policy, uint32_t n_workers)
+{
+    ps_overlay_rules_t rules = {.policy = policy};
+
+    ps_overlay_conf_fill(conf, &rules);
+    return ps_overlay_rules_batch(&rules, n_workers);
+}
+
 Test(overlay_conf, defaults)
 {
     ps_overlay_conf_t conf;
@@ -33,8 +49,8 @@ Test(overlay_conf, defaults)
     cr_assert_eq(conf.expiry.value, 5);
     cr_assert_eq(conf.num.line, 0);
     cr_assert_eq(conf.n_edges, 0);
-    cr_assert_eq(ps_overlay_conf_batch(&conf, 8), 1);
-    cr_assert_eq(ps_overlay_conf_batch(&conf, 100), 10);
+    cr_assert_eq(batch(&conf, PS_POLICY_PAIRS, 8), 1);
+    cr_assert_eq(batch(&conf, PS_POLICY_PAIRS, 100), 10);
     ps_overlay_conf_done(&conf);
 }
 
@@ -47,23 +63,24 @@ Test(overlay_conf, every_line)
                            "# a comment\n"
                            "\n"
                            "ADD_CONNECTION 0 1\n"
-                           "  ADD_CONNECTION\tsite:a  site:b \r\n"
+                           "  ADD_CONNECTION\t4  5 \r\n"
+                           "ADD_CONNECTION 2 3\n"
+                           "ADD_CONNECTION 2 4\n"
                            "REMOVE_CONNECTION 2 3\n"
                            "SET_SCHEDULE_RATIO 0.25\n"
                            "SET_SCHEDULE_NUM 3\n"
                            "SET_BANDWIDTH_EXPIRATION 7",
                            8, NULL),
                  PSD_OK);
-    cr_assert_eq(conf.n_edges, 3);
+    cr_assert_eq(conf.n_edges, 5);
     cr_assert_eq(conf.num.value, 3);
-    cr_assert_eq(conf.num.line, 7);
+    cr_assert_eq(conf.num.line, 9);
     cr_assert_eq(conf.expiry.value, 7);
-    cr_assert(ps_overlay_conf_allows(&conf, 0, "", 1, ""));
-    cr_assert(!ps_overlay_conf_allows(&conf, 1, "", 0, ""));
-    cr_assert(ps_overlay_conf_allows(&conf, 4, "a", 5, "b"));
-    cr_assert(ps_overlay_conf_allows(&conf, 1, "a", 3, "b"));
-    cr_assert(!ps_overlay_conf_allows(&conf, 2, "a", 3, "b"), "cut by name");
-    cr_assert(!ps_overlay_conf_allows(&conf, 4, "b", 5, "a"));
+    cr_assert(may_send(&conf, 0, 1));
+    cr_assert(!may_send(&conf, 1, 0), "the other direction");
+    cr_assert(may_send(&conf, 4, 5));
+    cr_assert(!may_send(&conf, 2, 3), "cut");
+    cr_assert(may_send(&conf, 2, 4));
     ps_overlay_conf_done(&conf);
 }
 
@@ -85,8 +102,9 @@ Test(overlay_conf, ratio_and_num)
 
         ps_overlay_conf_init(&conf);
         cr_assert_eq(read_text(&conf, rows[i].text, 0, NULL), PSD_OK);
-        cr_assert_eq(ps_overlay_conf_batch(&conf, rows[i].n_workers), rows[i].n, "%s",
+        cr_assert_eq(batch(&conf, PS_POLICY_PAIRS, rows[i].n_workers), rows[i].n, "%s",
                      rows[i].text);
+        cr_assert_eq(batch(&conf, PS_POLICY_QUEUE, rows[i].n_workers), 1);
         ps_overlay_conf_done(&conf);
     }
 }
@@ -116,11 +134,13 @@ Test(overlay_conf, names_place_value_and_what_is_allowed)
             "l.conf:1: SET_BANDWIDTH_EXPIRATION has too many words; it is "
             "\"SET_BANDWIDTH_EXPIRATION NUMBER\"");
     refuses("ADD_CONNECTION 0 8", 8,
-            "l.conf:1: ADD_CONNECTION names \"8\"; a worker's rank from 0 to 7 or site:NAME is "
+            "l.conf:1: ADD_CONNECTION names \"8\"; a worker's rank from 0 to 7 is "
             "allowed");
     refuses("ADD_CONNECTION -1 2", 8,
-            "l.conf:1: ADD_CONNECTION names \"-1\"; a worker's rank from 0 to 7 or site:NAME is "
+            "l.conf:1: ADD_CONNECTION names \"-1\"; a worker's rank from 0 to 7 is "
             "allowed");
+    refuses("ADD_CONNECTION site:a 2", 8,
+            "l.conf:1: ADD_CONNECTION names \"site:a\"; a worker's rank from 0 to 7 is allowed");
     refuses("ADD_CONNECTION 2", 8,
             "l.conf:1: ADD_CONNECTION has too few words; it is \"ADD_CONNECTION FROM TO\"");
     refuses("ADD_CONNECTION 2 2", 8,

@@ -114,3 +114,21 @@ Test(relay_doc, addresses_are_of_tcp)
     memset(longest + 6, 'a', PS_ENDPOINT_MAX);
     cr_assert_not(ps_relay_endpoint_is_good(longest));
 }
+
+Test(relay_doc, whether_a_worker_sends_only_where_it_may)
+{
+    ps_relay_member_t three[3] = {{.worker = 2}, {.worker = 70}, {.worker = 4095}};
+    uint32_t ways[6] = {PS_OVERLAY_NODES, 0, 0, 2, 0, PS_OVERLAY_NODES};
+    const ps_relay_facts_t facts = {
+        .version = 1, .n_colours = 2, .n_members = 3, .members = three, .parents = ways};
+    ps_may_t may = {{0}};
+
+    cr_assert_not(ps_relay_facts_keep_to(&facts, 2, &may, false));
+    ps_may_set(&may, 4095, true);
+    cr_assert(ps_relay_facts_keep_to(&facts, 2, &may, false), "70 only sends to it");
+    cr_assert_not(ps_relay_facts_keep_to(&facts, 2, &may, true), "rows go to 70");
+    ps_may_set(&may, 70, true);
+    cr_assert(ps_relay_facts_keep_to(&facts, 2, &may, true));
+    cr_assert_not(ps_relay_facts_keep_to(&facts, 70, &may, false));
+    cr_assert(ps_relay_facts_keep_to(&facts, 71, &may, true), "it is not in the plan");
+}

@@ -3,6 +3,7 @@
 #include "protocol/relay/report.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -18,7 +19,7 @@ static ps_doc_t *doc_of(const char *text)
 
 Test(report, comes_over_as_it_is)
 {
-    const ps_overlay_report_t report = {.is_auto = true,
+    const ps_overlay_report_t report = {.rules = {.policy = PS_POLICY_AUTO},
                                         .clock = 12,
                                         .ago_us = 340,
                                         .bytes = 5000000000,
@@ -36,7 +37,7 @@ Test(report, comes_over_as_it_is)
                      "\"us\":1}],\"policy\":\"auto\",\"clock\":12,\"ago_us\":340,"
                      "\"bytes\":5000000000}");
     cr_assert_eq(ps_overlay_report_from_doc(doc, &read, NULL), PSD_OK);
-    cr_assert(read.is_auto);
+    cr_assert_eq(read.rules.policy, PS_POLICY_AUTO);
     cr_assert_eq(read.clock, 12);
     cr_assert_eq(read.ago_us, 340);
     cr_assert_eq(read.bytes, 5000000000);
@@ -55,13 +56,64 @@ static psd_status_t read_text(const char *text, psd_error_t *err)
     return ps_overlay_report_from_doc(doc, &report, err);
 }
 
+Test(report, of_pairs_has_its_rules_and_ways)
+{
+    ps_overlay_report_t report = {.rules = {.policy = PS_POLICY_PAIRS,
+                                            .is_listed = true,
+                                            .both_ways = true,
+                                            .num = 3,
+                                            .ratio = 0.25,
+                                            .expiry = 7,
+                                            .greed = 0.9}};
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
+    ps_overlay_misfit_t misfit = {.setting = ""};
+    ps_overlay_report_t read;
+
+    ps_may_set(&report.may, 0, true);
+    ps_may_set(&report.may, 62, true);
+    ps_may_set(&report.may, 63, true);
+    ps_may_set(&report.may, 64, true);
+    ps_may_set(&report.may, 4095, true);
+    cr_assert(ps_overlay_report_to_doc(&report, doc));
+    cr_assert(ps_doc_print(doc, &text));
+    cr_assert(ps_buffer_append(&text, "", 1));
+    cr_assert_str_eq((const char *)text.data,
+                     "{\"links\":[],\"policy\":\"pairs\",\"clock\":0,\"ago_us\":0,\"bytes\":0,"
+                     "\"num\":3,\"ratio\":0.25,\"expiry\":7,\"greed\":0.90000000000000002,"
+                     "\"rows\":true,\"may\":[0,0,62,64,4095,4095]}");
+    cr_assert_eq(ps_overlay_report_from_doc(doc, &read, NULL), PSD_OK);
+    cr_assert(ps_overlay_rules_fit(&read.rules, &report.rules, &misfit), "%s", misfit.setting);
+    cr_assert_eq(read.rules.ratio, 0.25);
+    cr_assert_arr_eq(&read.may, &report.may, sizeof read.may);
+}
+
 #define REST "\"clock\":1,\"ago_us\":1,\"bytes\":1"
+#define NUMBERS(expiry, ratio, greed) \
+    "\"num\":0,\"rows\":false,\"expiry\":" expiry ",\"ratio\":" ratio ",\"greed\":" greed
 
 Test(report, what_no_worker_says_is_refused)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     static const char begin[] = "{\"policy\":\"tree\"," REST ",\"links\":[";
     static const char link[] = "{\"bytes\":1,\"us\":1},";
+    static const struct {
+        psd_status_t rc;
+        const char *text;
+    } TURNS[] = {
+        {PSD_OK, NUMBERS("1", "0.5", "1")},
+        {PSD_OK, NUMBERS("1", "0.5", "1") ",\"may\":[]"},
+        {PSD_PROTO, "\"num\":1"},
+        {PSD_INVALID, NUMBERS("0", "0.5", "1")},
+        {PSD_INVALID, NUMBERS("1", "1.5", "1")},
+        {PSD_INVALID, NUMBERS("1", "0.5", "-0.1")},
+        {PSD_OK, NUMBERS("1", "0.5", "1") ",\"may\":[0,1,2,4095]"},
+        {PSD_INVALID, NUMBERS("1", "0.5", "1") ",\"may\":[0,4096]"},
+        {PSD_INVALID, NUMBERS("1", "0.5", "1") ",\"may\":[7]"},
+        {PSD_INVALID, NUMBERS("1", "0.5", "1") ",\"may\":[7,6]"},
+        {PSD_INVALID, NUMBERS("1", "0.5", "1") ",\"may\":[0,7,7,9]"},
+        {PSD_PROTO, NUMBERS("1", "0.5", "1") ",\"may\":[1,\"x\"]"},
+    };
     PSD_AUTO(ps_buffer_done) ps_buffer_t many = {.size = 0};
 
     cr_assert_eq(read_text("{\"policy\":\"tree\"," REST ",\"links\":[]}", err), PSD_OK);
@@ -77,6 +129,14 @@ Test(report, what_no_worker_says_is_refused)
                            "\"links\":[]}",
                            err),
                  PSD_INVALID);
+    for (size_t i = 0; i < sizeof TURNS / sizeof *TURNS; i++) {
+        char turns[300];
+
+        (void)snprintf(turns, sizeof turns, "{\"policy\":\"queue\"," REST ",\"links\":[],%s}",
+                       TURNS[i].text);
+        cr_assert_eq(read_text(turns, err), TURNS[i].rc, "%s: %s", TURNS[i].text,
+                     psd_error_text(err));
+    }
     cr_assert(ps_buffer_append(&many, begin, strlen(begin)));
     for (uint32_t i = 0; i < PS_OVERLAY_REPORT_LINKS; i++) {
         cr_assert(ps_buffer_append(&many, link, strlen(link)));

@@ -3,6 +3,7 @@
 #include "server/nodes/overlay_job.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -189,11 +190,12 @@ Test(overlay_job, without_memory_the_next_heartbeat_begins_again)
 static psd_status_t beat_auto(uint32_t worker, uint64_t clock, uint64_t known, bool is_auto)
 {
     static const char *const relays[4] = {"tcp://h0:1", "tcp://h1:1", "tcp://h2:1", "tcp://h3:1"};
-    const ps_overlay_report_t report = {.is_auto = is_auto,
-                                        .clock = clock,
-                                        .bytes = clock * CLOCK_BYTES,
-                                        .n_links = clock > 0 ? 2 : 0,
-                                        .links = {{NODES, CLOCK_BYTES, UP_US}, {77, 1, 1}}};
+    const ps_overlay_report_t report = {
+        .rules = {.policy = is_auto ? PS_POLICY_AUTO : PS_POLICY_TREE},
+        .clock = clock,
+        .bytes = clock * CLOCK_BYTES,
+        .n_links = clock > 0 ? 2 : 0,
+        .links = {{NODES, CLOCK_BYTES, UP_US}, {77, 1, 1}}};
     const ps_overlay_beat_t said = {.relay = relays[worker],
                                     .clock = clock,
                                     .known = known,
@@ -307,4 +309,275 @@ Test(overlay_job, people_see_what_was_measured)
     cr_assert(strstr((const char *)text.data, "\"star_us\":4000000") != NULL);
     cr_assert(strstr((const char *)text.data, "\"clock_bytes\":8000000") != NULL);
     cr_assert(strstr((const char *)text.data, "{\"from\":3,\"bytes_s\":2051282}") != NULL);
+}
+
+/* ---- pairs and queue ---- */
+
+static ps_overlay_report_t turns_report(ps_policy_t policy)
+{
+    return (ps_overlay_report_t){
+        .rules = {.policy = policy, .num = 4, .ratio = 0.1, .expiry = 5, .greed = 1}};
+}
+
+static psd_status_t beat_turns(uint32_t worker, const ps_overlay_report_t *report, psd_error_t *err)
+{
+    static const char *const relays[4] = {"tcp://h0:1", "tcp://h1:1", "tcp://h2:1", "tcp://h3:1"};
+    const ps_overlay_beat_t said = {.relay = relays[worker],
+                                    .clock = report->clock,
+                                    .known = overlay.facts.version,
+                                    .report = report,
+                                    .unix_ms = 9,
+                                    .now_us = report->clock * CLOCK_US,
+                                    .key = &key};
+
+    return ps_overlay_job_beat(&overlay, &job, &workers[worker], &said, err);
+}
+
+/* Everybody has finished that clock; worker 1 sends to worker 0 faster than the others do. */
+static void do_turn(ps_policy_t policy, uint64_t clock)
+{
+    for (uint32_t i = 0; i < 4; i++) {
+        ps_overlay_report_t report = turns_report(policy);
+
+        report.clock = clock;
+        report.bytes = clock * CLOCK_BYTES;
+        report.n_links = i < 2 ? 1 : 0;
+        report.links[0] = (ps_overlay_link_t){1 - i, CLOCK_BYTES, i == 1 ? 1000 : 9000};
+        cr_assert_eq(beat_turns(i, &report, NULL), PSD_OK);
+    }
+}
+
+/* name: of the policy. */
+static void goes_by_what_was_measured(ps_policy_t policy, const char *name)
+{
+    ps_overlay_report_t report = turns_report(policy);
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
+    uint64_t version = 0;
+
+    for (uint32_t i = 0; i < 4; i++) {
+        cr_assert_eq(beat_turns(i, &report, NULL), PSD_OK);
+    }
+    version = overlay.facts.version;
+    cr_assert_eq(overlay.facts.n_colours, 4);
+    cr_assert_eq(overlay.facts.parents[0], 1, "nothing is known");
+    for (uint64_t clock = 1; clock < 5; clock++) {
+        do_turn(policy, clock);
+        cr_assert_eq(overlay.facts.version, version);
+    }
+    do_turn(policy, 5);
+    cr_assert_eq(overlay.facts.version, version + 1);
+    cr_assert_eq(overlay.facts.clock, 7, "the others have heard of it by then");
+    cr_assert_eq(overlay.facts.parents[1], 0);
+    for (uint64_t clock = 6; clock < 30; clock++) {
+        do_turn(policy, clock);
+    }
+    cr_assert_eq(overlay.facts.version, version + 1, "the same plan again is no plan");
+    cr_assert(ps_overlay_job_view(&overlay, doc));
+    cr_assert(ps_doc_print(doc, &text));
+    cr_assert(ps_buffer_append(&text, "", 1));
+    cr_assert_not_null(strstr((const char *)text.data, name));
+    cr_assert_not_null(strstr((const char *)text.data,
+                              "\"links\":[{\"from\":0,\"to\":1,\"bytes\":232000000,"
+                              "\"bytes_s\":888888888},{\"from\":1,\"to\":0,\"bytes\":"
+                              "232000000,\"bytes_s\":8000000000}]"),
+                       "%s", (const char *)text.data);
+}
+
+Test(overlay_job, pairs_goes_by_what_was_measured)
+{
+    goes_by_what_was_measured(PS_POLICY_PAIRS, "\"policy\":\"pairs\"");
+}
+
+Test(overlay_job, queue_goes_by_what_was_measured)
+{
+    goes_by_what_was_measured(PS_POLICY_QUEUE, "\"policy\":\"queue\"");
+}
+
+/* A worker measures once, and may do so before it has the newest plan. */
+Test(overlay_job, turns_count_links_of_any_plan)
+{
+    ps_overlay_report_t report = turns_report(PS_POLICY_PAIRS);
+    ps_overlay_beat_t said = {.relay = "tcp://h1:1",
+                              .known = 1,
+                              .report = &report,
+                              .unix_ms = 9,
+                              .now_us = CLOCK_US,
+                              .key = &key};
+
+    cr_assert_eq(beat_turns(0, &report, NULL), PSD_OK);
+    cr_assert_eq(beat_turns(1, &report, NULL), PSD_OK);
+    cr_assert_gt(overlay.facts.version, 1);
+    report.clock = 1;
+    report.n_links = 1;
+    report.links[0] = (ps_overlay_link_t){0, CLOCK_BYTES, 1000};
+    cr_assert_eq(ps_overlay_job_beat(&overlay, &job, &workers[1], &said, NULL), PSD_OK);
+    cr_assert_eq(ps_overlay_matcher_moved(&overlay.matcher, 1, 0), CLOCK_BYTES);
+}
+
+Test(overlay_job, listed_workers_send_along_their_ways)
+{
+    const uint32_t wanted[4] = {NODES, 0, 0, NODES};
+    ps_overlay_report_t report = turns_report(PS_POLICY_QUEUE);
+
+    for (uint32_t i = 0; i < 4; i++) {
+        report.rules.is_listed = true;
+        report.may = (ps_may_t){{i == 1 || i == 2 ? 1 : 0}};
+        if (i == 3) {
+            workers[i].n_members = 2; /* it is in no plan */
+        }
+        cr_assert_eq(beat_turns(i, &report, NULL), PSD_OK);
+    }
+    cr_assert_eq(overlay.facts.n_members, 3);
+    for (uint32_t c = 0; c < overlay.facts.n_colours; c++) {
+        cr_assert_arr_eq(overlay.facts.parents + c * 3, wanted, 3 * sizeof *wanted);
+    }
+}
+
+/* ---- many ---- */
+
+#define CROWD (PS_OVERLAY_MATCHER_WORKERS + 1)
+
+static psd_status_t beat_crowd(const ps_job_t *crowd, uint32_t worker,
+                               const ps_overlay_report_t *report)
+{
+    char relay[32];
+    const ps_overlay_beat_t said = {
+        .relay = relay, .report = report, .unix_ms = 9, .now_us = CLOCK_US, .key = &key};
+
+    (void)snprintf(relay, sizeof relay, "tcp://h%u:1", worker);
+    return ps_overlay_job_beat(&overlay, crowd, &crowd->workers[worker], &said, NULL);
+}
+
+/* Too many for the matcher: a tree, or with few ways none. With one less it plays. */
+Test(overlay_job, a_crowd_that_takes_turns_has_a_fixed_plan)
+{
+    static ps_worker_t many[CROWD];
+    const ps_job_t crowd = {.id = 3, .name = "lr", .workers = many, .n_workers = CROWD};
+
+    for (uint32_t is_listed = 0; is_listed < 2; is_listed++) {
+        ps_overlay_report_t report = turns_report(PS_POLICY_PAIRS);
+
+        ps_overlay_job_done(&overlay);
+        report.rules.is_listed = is_listed == 1;
+        for (uint32_t i = 0; i < CROWD; i++) {
+            many[i] =
+                (ps_worker_t){.worker = i, .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1};
+        }
+        for (uint32_t i = 0; i < CROWD; i++) {
+            cr_assert_eq(overlay.matcher.n_workers, i);
+            cr_assert_eq(beat_crowd(&crowd, i, &report), PSD_OK);
+        }
+        cr_assert_eq(overlay.matcher.n_workers, 0);
+        cr_assert_eq(overlay.facts.n_members, CROWD);
+        cr_assert_eq(overlay.facts.n_colours, is_listed == 1 ? 1 : 4);
+        for (uint32_t i = 0; i < CROWD; i++) {
+            cr_assert(is_listed == 0 || overlay.facts.parents[i] == NODES);
+        }
+        cr_assert_eq(overlay.facts.parents[1], is_listed == 1 ? NODES : 0);
+        report.clock = 1;
+        cr_assert_eq(beat_crowd(&crowd, 0, &report), PSD_OK);
+        many[5].state = PS_WORKER_LOST;
+        cr_assert_eq(beat_crowd(&crowd, 0, &report), PSD_OK);
+        cr_assert_eq(overlay.matcher.n_workers, CROWD - 1);
+    }
+}
+
+/* ---- what does not fit ---- */
+
+/* Of worker 0, who comes when worker 1 is there. */
+static void check_misfit(const ps_overlay_report_t *other, const char *text)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    char wanted[160];
+
+    (void)snprintf(wanted, sizeof wanted, "%s; allowed: the same for all workers of a job", text);
+    cr_assert_eq(beat_turns(0, other, err), PSD_JOB_MISMATCH);
+    cr_assert_str_eq(psd_error_text(err), wanted);
+}
+
+Test(overlay_job, who_wants_something_else_hears_what)
+{
+    ps_overlay_report_t report = turns_report(PS_POLICY_PAIRS);
+    ps_overlay_report_t other = turns_report(PS_POLICY_QUEUE);
+
+    cr_assert_eq(beat_turns(1, &report, NULL), PSD_OK);
+    check_misfit(&other, "PSD_OVERLAY of worker 0 is queue, and that of worker 1 is pairs");
+    other = report;
+    other.rules.is_listed = true;
+    check_misfit(&other, "PSD_OVERLAY_LINKS of worker 0 is listed, and that of worker 1 is "
+                         "complete");
+    other = report;
+    other.rules.both_ways = true;
+    check_misfit(&other, "PSD_OVERLAY_DOWN of worker 0 is on, and that of worker 1 is off");
+    other = report;
+    other.rules.greed = 0.25;
+    check_misfit(&other, "PSD_OVERLAY_GREED of worker 0 is 0.25, and that of worker 1 is 1");
+    other = report;
+    other.rules.expiry = 6;
+    check_misfit(&other, "SET_BANDWIDTH_EXPIRATION of worker 0 is 6, and that of worker 1 is 5");
+    other = report;
+    other.rules.num = 3;
+    check_misfit(&other, "SET_SCHEDULE_NUM of worker 0 is 3, and that of worker 1 is 4");
+    other = report;
+    other.rules.ratio = 0.5;
+    cr_assert_eq(beat_turns(0, &other, NULL), PSD_OK, "a number stands above the ratio");
+}
+
+Test(overlay_job, what_queue_does_not_go_by_may_differ)
+{
+    ps_overlay_report_t report = turns_report(PS_POLICY_QUEUE);
+
+    cr_assert_eq(beat_turns(1, &report, NULL), PSD_OK);
+    report.rules.num = 0;
+    report.rules.ratio = 0.5;
+    cr_assert_eq(beat_turns(0, &report, NULL), PSD_OK);
+}
+
+Test(overlay_job, a_ratio_that_counts_may_not_differ)
+{
+    ps_overlay_report_t report = turns_report(PS_POLICY_PAIRS);
+
+    report.rules.num = 0;
+    cr_assert_eq(beat_turns(1, &report, NULL), PSD_OK);
+    report.rules.ratio = 0.5;
+    check_misfit(&report, "SET_SCHEDULE_RATIO of worker 0 is 0.5, and that of worker 1 is 0.1");
+}
+
+Test(overlay_job, who_wants_something_else_is_in_no_plan)
+{
+    ps_overlay_report_t report = turns_report(PS_POLICY_PAIRS);
+    ps_overlay_report_t other = turns_report(PS_POLICY_QUEUE);
+    uint64_t version = 0;
+
+    cr_assert_eq(beat_turns(1, &report, NULL), PSD_OK);
+    cr_assert_eq(beat_turns(2, &report, NULL), PSD_OK);
+    version = overlay.facts.version;
+    cr_assert_eq(beat_turns(0, &other, NULL), PSD_JOB_MISMATCH);
+    cr_assert_eq(beat(0, 0, 9), PSD_JOB_MISMATCH, "it says no rules: a tree");
+    cr_assert_eq(overlay.facts.version, version);
+    cr_assert_eq(overlay.facts.n_members, 2);
+    workers[2].state = PS_WORKER_LOST;
+    cr_assert_eq(beat_turns(0, &other, NULL), PSD_JOB_MISMATCH);
+    cr_assert_eq(overlay.facts.version, version + 1, "worker 2 is gone");
+    cr_assert_eq(overlay.facts.n_members, 1);
+    workers[1].state = PS_WORKER_LOST;
+    cr_assert_eq(beat_turns(0, &other, NULL), PSD_OK, "nobody wants anything else any more");
+    cr_assert_eq(overlay.facts.members[0].worker, 0);
+}
+
+Test(overlay_job, pairs_without_memory_begins_again)
+{
+    ps_overlay_report_t report = turns_report(PS_POLICY_PAIRS);
+    bool good = false;
+
+    cr_assert_eq(beat_turns(0, &report, NULL), PSD_OK);
+    for (size_t i = 0; !good; i++) {
+        fail_alloc_at(i);
+        good = beat_turns(1, &report, NULL) == PSD_OK;
+        fail_alloc_off();
+        cr_assert(good || overlay.facts.n_members == 0);
+        cr_assert_eq(beat_turns(0, &report, NULL), PSD_OK);
+    }
+    cr_assert_eq(overlay.facts.n_members, 2);
 }
