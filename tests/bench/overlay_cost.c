@@ -7,8 +7,8 @@
  *
  *     overlay_cost [MB [CLOCKS [ROUNDS [POLICY]]]]
  *
- * POLICY: only this one. With PSD_OVERLAY_DOWN=on the workers get the rows from
- * each other, too; PSD_OVERLAY_GREED counts for pairs and queue.
+ * POLICY: only this one. With PSD_OVERLAY_DOWN=off the workers get all rows from
+ * the server; PSD_OVERLAY_GREED counts for pairs and queue.
  *
  * 77: this machine does not allow network namespaces.
  */
@@ -306,7 +306,7 @@ static void print_theory(double mb)
 {
     const char *down = getenv("PSD_OVERLAY_DOWN");
     double star_s = WORKERS * mb * 1e6 / SERVER_RATE;
-    double once = down != NULL && strcmp(down, "on") == 0 ? 1.0 / WORKERS : 1;
+    double once = down == NULL || strcmp(down, "on") == 0 ? 1.0 / WORKERS : 1;
 
     printf("theory, without headers, of %.0f MB, %d workers:\n", mb, WORKERS);
     printf("off    %7.2f s a clock, to the server %6.1f MB, from it %6.1f MB\n", 2 * star_s,

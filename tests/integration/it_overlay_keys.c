@@ -376,7 +376,6 @@ static pid_t start(const run_t *run, uint32_t worker, bool is_second, bool encry
         bool ok = (worker != LOCAL || unsetenv("PSD_KEY_FILE") == 0) &&
                   setenv("PSD_TRANSPORT", worker == LOCAL ? "ipc" : "tcp", 1) == 0 &&
                   (!run->is_on || setenv("PSD_OVERLAY", "tree", 1) == 0) &&
-                  (!run->is_on || setenv("PSD_OVERLAY_DOWN", "on", 1) == 0) &&
                   work(run, worker, is_second, encrypts && run->is_on && !is_second, err);
 
         psd_error_destroy(&err);

@@ -38,7 +38,7 @@ typedef struct run {
     const char *job;
     const char *policy; /* the variable that turns it on; NULL: no overlay */
     const char *type;   /* LEMETHOD_CONNECTION_TYPE */
-    const char *down;   /* PSD_OVERLAY_DOWN */
+    const char *down;   /* PSD_OVERLAY_DOWN; NULL: not set, which is on but with a list */
     const char *file;   /* where the connections are … */
     const char *lines;  /* … which are these */
     bool may[WORKERS][WORKERS];
@@ -70,7 +70,7 @@ static bool set_environment(const run_t *run, uint32_t worker)
             setenv("LEMETHOD_CONNECTION_TYPE", run->type, 1) == 0 &&
             setenv("LEMETHOD_CONF_PATH", run->file, 1) == 0 &&
             setenv("GREED_RATE", run->has_misfit && worker == MISFIT ? "0.25" : "1", 1) == 0 &&
-            setenv("PSD_OVERLAY_DOWN", run->down, 1) == 0 &&
+            (run->down == NULL || setenv("PSD_OVERLAY_DOWN", run->down, 1) == 0) &&
             setenv("PSD_OVERLAY_LISTEN", listen, 1) == 0);
 }
 
@@ -307,11 +307,10 @@ static bool write_lines(const run_t *run)
 }
 
 static const run_t RUNS[] = {
-    {.job = "star", .policy = "ENABLE_LEMETHOD", .type = "0", .down = "on", .lines = ""},
+    {.job = "star", .policy = "ENABLE_LEMETHOD", .type = "0", .lines = ""},
     {.job = "hub",
      .policy = "ENABLE_LEMETHOD",
      .type = "2",
-     .down = "off",
      .lines = "ADD_CONNECTION 1 0\nADD_CONNECTION 2 0\nADD_CONNECTION 3 0\n"
               "SET_SCHEDULE_NUM 4\nSET_BANDWIDTH_EXPIRATION 1\n",
      .may = {{0}, {1}, {1}, {1}},
@@ -319,7 +318,6 @@ static const run_t RUNS[] = {
     {.job = "chain",
      .policy = "ENABLE_TSENGINE",
      .type = "2",
-     .down = "off",
      .lines = "ADD_CONNECTION 0 1\nADD_CONNECTION 1 3\nADD_CONNECTION 2 3\nADD_CONNECTION 3 0\n"
               "REMOVE_CONNECTION 3 0\nSET_SCHEDULE_RATIO 0.5\n",
      .may = {{0, 1, 0, 0}, {0, 0, 0, 1}, {0, 0, 0, 1}, {0}},
@@ -335,7 +333,6 @@ static const run_t RUNS[] = {
     {.job = "misfit",
      .policy = "ENABLE_TSENGINE",
      .type = "1",
-     .down = "off",
      .lines = "",
      .may = {{0, 1, 1, 0}, {1, 0, 1, 0}, {1, 1, 0, 0}, {0}},
      .n_used = 2,
@@ -343,10 +340,10 @@ static const run_t RUNS[] = {
     {.job = "all",
      .policy = "ENABLE_LEMETHOD",
      .type = "1",
-     .down = "off",
      .lines = "ADD_CONNECTION 1 0\n",
      .may = {{0, 1, 1, 1}, {1, 0, 1, 1}, {1, 1, 0, 1}, {1, 1, 1, 0}},
-     .n_used = 3},
+     .n_used = 3,
+     .rows_come = true},
 };
 
 /* One line, whatever was refused how often. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows that go from worker to worker (PSD_OVERLAY_DOWN=on): each pull has the bits that it has
- * without, the shards send fewer rows, and workers that are left see the same rows when one that
- * has them is killed in the middle of its pull. */
+/* Rows that go from worker to worker (PSD_OVERLAY_DOWN, on by default): each pull has the bits that
+ * it has without, the shards send fewer rows, and workers that are left see the same rows when one
+ * that has them is killed in the middle of its pull. */
 #include <psd.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -169,9 +169,7 @@ static pid_t start(const run_t *run, uint32_t worker)
     pid = fork();
     if (pid == 0) {
         psd_error_t *err = psd_error_new();
-        bool ok = (!run->is_on || (setenv("PSD_OVERLAY", "tree", 1) == 0 &&
-                                   setenv("PSD_OVERLAY_DOWN", "on", 1) == 0)) &&
-                  work(run, worker, err);
+        bool ok = (!run->is_on || setenv("PSD_OVERLAY", "tree", 1) == 0) && work(run, worker, err);
 
         psd_error_destroy(&err);
         _exit(ok ? 0 : 1);

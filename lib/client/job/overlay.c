@@ -130,7 +130,7 @@ static psd_status_t check_no_turns(const choice_t *choice, psd_error_t *err)
 static psd_status_t choose_ways(choice_t *ret, psd_error_t *err)
 {
     ps_environment_t up = {.text = "on"};
-    ps_environment_t down = {.text = "off"};
+    ps_environment_t down = {.text = "on"};
     ps_environment_t links = {.text = "complete"};
     psd_status_t rc = read("PSD_OVERLAY_LINKS", "complete", &links, err);
 
@@ -138,12 +138,12 @@ static psd_status_t choose_ways(choice_t *ret, psd_error_t *err)
         rc = read("PSD_OVERLAY_UP", "on", &up, err);
     }
     if (rc == PSD_OK) {
-        rc = read("PSD_OVERLAY_DOWN", "off", &down, err);
+        ret->up = strcmp(up.text, "off") != 0 && strcmp(links.text, "star") != 0;
+        ret->rules.is_listed = strcmp(links.text, "listed") == 0;
+        rc = read("PSD_OVERLAY_DOWN", ret->rules.is_listed ? "off" : "on", &down, err);
     }
     if (rc == PSD_OK) {
-        ret->up = strcmp(up.text, "off") != 0 && strcmp(links.text, "star") != 0;
         ret->down = ret->up && strcmp(down.text, "on") == 0;
-        ret->rules.is_listed = strcmp(links.text, "listed") == 0;
         ret->rules.both_ways = ret->down;
     }
     return rc;

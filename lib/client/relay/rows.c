@@ -82,7 +82,7 @@ void ps_rows_from_desk(ps_relay_thread_t *self)
         ps_desk_rows_t *rows = STAILQ_FIRST(&list);
 
         STAILQ_REMOVE_HEAD(&list, in_list);
-        if (self->down != NULL && rows->payload != NULL) {
+        if (self->down != NULL && rows->request == 0) {
             ps_relay_down_keep(self->down, &rows->key, rows->payload);
         } else if (self->down != NULL) {
             ask(self, rows);

@@ -11,7 +11,8 @@
 #define PATIENCE_MS 1000
 #define MARK_MS 100             /* that a mark may wait for rows, … */
 #define MARK_BYTES_PER_MS 12500 /* … and as long as they take at 100 Mbit/s */
-#define CLOCKS_MOST 9 /* that a partition is pulled from the shard, after rows were late */
+#define CLOCKS_MOST 9  /* that a partition is pulled from the shard, after rows were late … */
+#define REFUSED_MOST 3 /* … or were refused so often in a row */
 #define DIGEST_VALUES 2
 #define FRAME_BYTES (UINT64_C(4) << 20) /* rows go from relay to relay as one frame */
 
@@ -135,20 +136,18 @@ void ps_by_peer_pass_on(const psd_client_t *client, const ps_slice_request_t *re
     ps_desk_rows_t *rows = NULL;
 
     if (client->desk == NULL || n_done != request->slice.n_rows || !is_shared(client, request) ||
-        !ps_desk_rows_go(client->desk, queue->table->id, queue->partition) ||
         ps_payload_size(payload) != bytes_of(&request->slice)) {
         return;
     }
     rows = new_rows(request);
-    if (rows != NULL) {
+    if (rows == NULL) {
+        return;
+    }
+    if (ps_desk_rows_go(client->desk, queue->table->id, queue->partition)) {
         /* The relay's thread ends what it has: a lane's room is this thread's alone. */
         rows->payload = ps_payload_clone(payload);
     }
-    if (rows != NULL && rows->payload == NULL) {
-        ps_free(rows);
-    } else if (rows != NULL) {
-        ps_desk_put_rows(client->desk, rows);
-    }
+    ps_desk_put_rows(client->desk, rows);
 }
 
 /* ---- how it ends ---- */
@@ -162,8 +161,21 @@ static void go_direct(psd_client_t *client, ps_slice_request_t *request)
     ps_slice_request_send(client, request);
 }
 
+/* The relay says that they are not to be had: when that happens again and again, the next
+ * clocks do without. */
+static void go_refused(psd_client_t *client, ps_slice_request_t *request)
+{
+    ps_request_queue_t *queue = request->queue;
+
+    if (++queue->n_refused >= REFUSED_MOST) {
+        queue->direct_until = request->worker.clock + 1 + CLOCKS_MOST;
+        queue->n_refused = 0;
+    }
+    go_direct(client, request);
+}
+
 /* Late, or not what the shard says: the next clocks do without. */
-static void go_direct_for_a_while(psd_client_t *client, ps_slice_request_t *request)
+static void go_late(psd_client_t *client, ps_slice_request_t *request)
 {
     ps_request_queue_t *queue = request->queue;
 
@@ -192,7 +204,7 @@ static void take_rows(psd_client_t *client, ps_slice_request_t *request)
     request->by_peer->rows = NULL;
     ps_by_peer_drop(client, request);
     client->rows_heard_ms = client->now_ms;
-    request->queue->n_late = 0;
+    request->queue->n_late = request->queue->n_refused = 0;
     ps_places_scatter(&request->places, rows, n_rows, slice->n_cols, ps_type_size(slice->type),
                       request->ticket->values);
     ps_places_skip(&request->places, n_rows);
@@ -207,7 +219,7 @@ static void compare(psd_client_t *client, ps_slice_request_t *request)
     if (are_right(request->by_peer)) {
         take_rows(client, request);
     } else {
-        go_direct_for_a_while(client, request);
+        go_late(client, request);
     }
 }
 
@@ -258,7 +270,9 @@ void ps_by_peer_digest(psd_client_t *client, ps_slice_request_t *request,
         return;
     }
     memcpy(self->digest.bytes, payload->spans[0].data, PS_ID_SIZE);
-    if (values->n_done != request->slice.n_rows || self->is_refused || client->desk == NULL) {
+    if (self->is_refused) {
+        go_refused(client, request);
+    } else if (values->n_done != request->slice.n_rows || client->desk == NULL) {
         go_direct(client, request);
     } else if (self->rows != NULL) {
         compare(client, request);
@@ -303,17 +317,19 @@ static void hear(psd_client_t *client)
 static void look_at(psd_client_t *client, ps_by_peer_t *self)
 {
     ps_slice_request_t *request = self->request;
-    bool is_over = self->is_refused || client->desk == NULL || client->broken != PSD_OK;
-    bool is_late = !is_over && self->rows == NULL && client->now_ms >= due_of(client, self);
+    bool is_over = client->desk == NULL || client->broken != PSD_OK;
+    bool is_late = !is_over && !self->is_refused && self->rows == NULL && client->now_ms >= due_of(client, self);
 
-    if (self->rows == NULL && !is_over && !is_late) {
+    if (self->rows == NULL && !is_over && !is_late && !self->is_refused) {
         return;
     }
     TAILQ_REMOVE(&client->sent, request, in_list);
     if (is_over) {
         go_direct(client, request);
+    } else if (self->is_refused) {
+        go_refused(client, request);
     } else if (is_late) {
-        go_direct_for_a_while(client, request);
+        go_late(client, request);
     } else {
         compare(client, request);
     }

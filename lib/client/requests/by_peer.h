@@ -12,13 +12,15 @@
  *                                   |            |
  *                                   +------------+--> a plain pull
  *
- *          Whose rows come from the shard hands them to its relay, if others are below it.
+ *          Whoever has rows hands them to its relay if others are below it, else only word that
+ *          it has them: the plan may put others there.
  * Order    Marks of the partition wait for such a pull: it must not become one of a later clock.
  *          So a pull with a mark after it waits for its rows for 100 ms, and as long as they
  *          take at 100 Mbit/s, no longer.
  * Patience PATIENCE_MS after the digest, or after rows of any such pull came, and as long as the
  *          rows may travel; never more than half of what is left to the call. Whoever was waited
- *          for in vain is not asked at that partition in the next one to nine clocks.
+ *          for in vain is not asked at that partition in the next one to nine clocks. So is one
+ *          whose relay refuses three times in a row, but it waits for nothing.
  * Threads  The client's.
  */
 #ifndef PS_CLIENT_BY_PEER_H

@@ -142,6 +142,7 @@ struct ps_request_queue {
     uint64_t marked_seq;      /* of the last push or mark that ended a clock here, if there is a
                                  relay; 0: none */
     uint32_t n_by_peer;       /* pulls whose rows come from another worker; marks wait for them */
+    uint32_t n_refused;       /* rows of other workers, in a row */
     uint32_t n_late;          /* of the clocks that are to be … */
     uint64_t direct_until;    /* … pulled directly, since rows did not come in time */
 };

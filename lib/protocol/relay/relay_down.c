@@ -5,10 +5,10 @@
 
 #include "base/alloc.h"
 
-/* The rows of a place. */
+/* A place where this worker's client had rows. */
 typedef struct image {
     ps_down_key_t key;
-    ps_payload_t *payload; /* held */
+    ps_payload_t *payload; /* held; NULL: they are not here */
 } image_t;
 
 /* A worker that waits for rows, or this relay's client. */
@@ -122,10 +122,15 @@ static bool wants_add(wants_t *self, const want_t *want)
 
 /* ---- rows that are here ---- */
 
+static void drop_rows(ps_relay_down_t *self, image_t *image)
+{
+    self->bytes -= image->payload == NULL ? 0 : ps_payload_size(image->payload);
+    ps_payload_destroy(&image->payload);
+}
+
 static void drop_image(ps_relay_down_t *self, size_t i)
 {
-    self->bytes -= ps_payload_size(self->images[i].payload);
-    ps_payload_destroy(&self->images[i].payload);
+    drop_rows(self, &self->images[i]);
     self->n_images--;
     for (; i < self->n_images; i++) {
         self->images[i] = self->images[i + 1];
@@ -144,20 +149,38 @@ static const image_t *find_image(const ps_relay_down_t *self, const ps_down_key_
 
 static void keep_image(ps_relay_down_t *self, const ps_down_key_t *key, ps_payload_t *payload)
 {
-    uint64_t size = ps_payload_size(payload);
+    uint64_t size = payload == NULL ? 0 : ps_payload_size(payload);
+    bool fits = payload != NULL && size <= self->limit_bytes;
 
-    if (size > self->limit_bytes) {
-        return;
-    }
-    while (self->n_images > 0 &&
-           (self->n_images >= PS_DOWN_MAX || self->bytes + size > self->limit_bytes)) {
+    if (self->n_images >= PS_DOWN_MAX) {
         drop_image(self, 0);
+    }
+    for (size_t i = 0; fits && self->bytes + size > self->limit_bytes; i++) {
+        drop_rows(self, &self->images[i]);
     }
     if (ps_grow(&self->images, &self->images_capacity, self->n_images + 1, sizeof *self->images)) {
         self->images[self->n_images++] =
-            (image_t){.key = *key, .payload = ps_payload_keep(payload)};
-        self->bytes += size;
+            (image_t){.key = *key, .payload = fits ? ps_payload_keep(payload) : NULL};
+        self->bytes += fits ? size : 0;
     }
+}
+
+/* This worker's client is about to have rows of that place, as far as we know: it had them a clock
+ * ago, or waits for them. */
+static bool is_expected(const ps_relay_down_t *self, const ps_down_key_t *key)
+{
+    const image_t *image = find_image(self, key);
+
+    if (image != NULL && key->clock - image->key.clock <= 1) {
+        return true;
+    }
+    for (size_t i = 0; i < self->asks.n; i++) {
+        if (is_place(&self->asks.items[i].key, key) &&
+            self->asks.items[i].key.clock == key->clock) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* True when these rows end the waiting: they are the ones, or it waits in vain. */
@@ -210,7 +233,7 @@ void ps_relay_down_want(ps_relay_down_t *self, uint64_t now_ms, uint32_t worker,
     if (image != NULL && answer_with(self, &want, &image->key, image->payload)) {
         return;
     }
-    if (wait_ms == 0 || !wants_add(&self->wants, &want)) {
+    if (wait_ms == 0 || !is_expected(self, key) || !wants_add(&self->wants, &want)) {
         put_deed(self, PS_DOWN_SEND, &want, NULL);
     }
 }

@@ -6,15 +6,17 @@
  *          others from each other: a worker's client hands its relay the rows that it has got
  *          (keep), and asks it for rows that it has not (ask); the relay asks the worker that the
  *          plan names, and answers those that ask it (want). Who asks before the rows are there
- *          waits for them, until its time is over.
+ *          waits for them, until its time is over, if this worker had rows of that place a clock
+ *          ago or has asked for them itself; else it is refused at once.
  *          Nothing here is believed: a client takes rows only if their digest is the one that
  *          the shard itself has told it (client/requests/by_peer.h). So a relay may lose rows,
  *          mix them up, or die: that costs time.
  * Shape    A place is a table, a partition and a first row. A place has the rows of the last clock
- *          that was kept; who wants those of an earlier one is refused, of a later one waits.
+ *          that was kept; who wants those of an earlier one is refused, of the next one waits.
  * Memory   Rows count up to limit_bytes: the oldest ones go first, and rows beyond the limit are
- *          handed to those that wait for them, but not kept. PS_DOWN_MAX bounds the numbers of
- *          places, of those that wait, and of what this worker has asked for.
+ *          handed to those that wait for them, but not kept; their place and clock are.
+ *          PS_DOWN_MAX bounds the numbers of places, of those that wait, and of what this worker
+ *          has asked for.
  * Time     now_ms of any clock that does not go back.
  * Owner    The caller; ps_relay_down_destroy. Payloads are held, never changed.
  * Threads  One at a time.
@@ -57,7 +59,8 @@ PSD_MUST_CHECK psd_status_t ps_relay_down_new(uint64_t limit_bytes, ps_relay_dow
 void ps_relay_down_destroy(ps_relay_down_t **self_p);
 
 /* The client has got these rows, and the shard's word for them. Rows of an earlier clock than
- * those that are there are ignored. */
+ * those that are there are ignored. payload NULL: it has them, and this relay is not to keep them,
+ * as nobody is below it now. */
 void ps_relay_down_keep(ps_relay_down_t *self, const ps_down_key_t *key, ps_payload_t *payload);
 /* A worker wants rows, for wait_ms at most. Its earlier question about that place is forgotten. */
 void ps_relay_down_want(ps_relay_down_t *self, uint64_t now_ms, uint32_t worker, uint64_t request,

@@ -37,6 +37,14 @@ static void keep(ps_relay_down_t *down, uint32_t partition, uint64_t clock, uint
     ps_relay_down_keep(down, &key, rows);
 }
 
+/* The client had rows of that place; they are not here. */
+static void had(ps_relay_down_t *down, uint32_t partition, uint64_t clock)
+{
+    const ps_down_key_t key = key_of(partition, clock);
+
+    ps_relay_down_keep(down, &key, NULL);
+}
+
 static void want(ps_relay_down_t *down, uint64_t now_ms, uint32_t worker, uint64_t request,
                  uint32_t partition, uint64_t clock)
 {
@@ -94,6 +102,8 @@ Test(relay_down, waits_for_rows_that_come)
 {
     DOWN(down);
 
+    had(down, 1, 6);
+    had(down, 2, 6);
     want(down, 100, 2, 55, 1, 7);
     want(down, 100, 3, 56, 2, 7); /* of another partition */
     expect_nothing(down);
@@ -103,10 +113,31 @@ Test(relay_down, waits_for_rows_that_come)
     cr_expect_eq(ps_relay_down_due(down), 600);
 }
 
+Test(relay_down, refuses_at_once_what_it_does_not_expect)
+{
+    DOWN(down);
+
+    want(down, 100, 2, 55, 1, 7);
+    expect(down, PS_DOWN_SEND, 2, 55, -1);
+    had(down, 1, 5);
+    want(down, 100, 2, 56, 1, 7); /* not in the clock before */
+    expect(down, PS_DOWN_SEND, 2, 56, -1);
+    had(down, 1, 7);
+    want(down, 100, 2, 57, 1, 7); /* it had them, and did not keep them */
+    expect(down, PS_DOWN_SEND, 2, 57, -1);
+    ask(down, 0, 3, 9);
+    want(down, 100, 2, 58, 1, 9); /* it waits for them itself */
+    expect_nothing(down);
+    had(down, 1, 9);
+    expect(down, PS_DOWN_SEND, 2, 58, -1);
+    expect_nothing(down);
+}
+
 Test(relay_down, refuses_an_earlier_clock_and_waits_for_a_later_one)
 {
     DOWN(down);
 
+    had(down, 1, 5);
     want(down, 100, 4, 57, 1, 6);
     keep(down, 1, 7, 9, SIZE);
     expect(down, PS_DOWN_SEND, 4, 57, -1);
@@ -140,6 +171,7 @@ Test(relay_down, forgets_who_has_waited_too_long_or_is_gone)
 {
     DOWN(down);
 
+    had(down, 1, 6);
     want(down, 100, 2, 55, 1, 7);
     want(down, 200, 3, 56, 1, 7);
     want(down, 300, 4, 57, 1, 7);
@@ -155,9 +187,10 @@ Test(relay_down, knows_the_last_question_of_a_worker_only)
 {
     DOWN(down);
 
+    had(down, 1, 6);
     want(down, 100, 2, 55, 1, 7);
-    want(down, 100, 2, 56, 1, 8);
-    keep(down, 1, 8, 9, SIZE);
+    want(down, 100, 2, 56, 1, 7);
+    keep(down, 1, 7, 9, SIZE);
     expect(down, PS_DOWN_SEND, 2, 56, 9);
     expect_nothing(down);
 }
@@ -174,6 +207,7 @@ Test(relay_down, keeps_no_more_than_its_limit)
     expect(down, PS_DOWN_SEND, 9, 1, -1);
     want(down, 100, 9, 2, 2, 7);
     expect(down, PS_DOWN_SEND, 9, 2, 2);
+    had(down, 4, 6);
     want(down, 100, 9, 3, 4, 7);
     keep(down, 4, 7, 4, LIMIT + 1); /* it is handed on, but not kept */
     expect(down, PS_DOWN_SEND, 9, 3, 4);
@@ -248,10 +282,12 @@ Test(relay_down, has_places_for_so_many_and_no_more)
     DOWN(down);
 
     for (uint32_t i = 0; i < PS_DOWN_MAX; i++) {
+        had(down, i, 6);
         want(down, 100, 2, i + 1, i, 7);
         ask(down, 0, i + 1, 7);
     }
     expect_nothing(down);
+    had(down, PS_DOWN_MAX, 6);
     want(down, 100, 2, 5000, PS_DOWN_MAX, 7);
     expect(down, PS_DOWN_SEND, 2, 5000, -1);
     ask(down, 0, 5001, 7);
