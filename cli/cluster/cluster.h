@@ -47,6 +47,8 @@ psd_status_t ps_cmd_node_demote(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_auth_keygen(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_auth_list(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_auth_allow(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_auth_invite(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_auth_accept(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_auth_deny(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_auth_rotate(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_auth_can(ps_cli_t *cli, psd_error_t *err);

@@ -8,9 +8,6 @@
 #include "base/alloc.h"
 #include "cli/cluster/cluster.h"
 #include "cli/output/json_text.h"
-#include "transport/sockets/curve.h"
-
-#define MS_IN_S 1000
 
 const ps_column_t ps_node_columns[] = {{"NODE", "name", PS_UNIT_NONE, false},
                                        {"STATE", "state", PS_UNIT_NONE, false},
@@ -76,56 +73,5 @@ psd_status_t ps_cmd_node_inspect(ps_cli_t *cli, psd_error_t *err)
     if (rc == PSD_OK) {
         show_node(cli, name, ps_json_at(reply, "node"), reply);
     }
-    return rc;
-}
-
-/* ---- invite ---- */
-
-static const ps_column_t TOKEN[] = {{"NODE", "name", PS_UNIT_NONE, false},
-                                    {"SECONDS", "ttl_s", PS_UNIT_NONE, false},
-                                    {"TOKEN", "token", PS_UNIT_NONE, false},
-                                    {NULL, NULL, PS_UNIT_NONE, false}};
-
-static psd_status_t ask_invite(ps_cli_t *cli, const char *name, const ps_key_pair_t *pair,
-                               json_t **ret_reply, psd_error_t *err)
-{
-    PSD_AUTO(ps_json_unref)
-    json_t *request =
-        json_pack("{s:s,s:s,s:s}", "op", "node_invite", "name", name, "key", pair->public_key);
-
-    if (request == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for the request");
-    }
-    if (ps_args_given(&cli->args, "ttl")) {
-        json_int_t ttl_s = ((json_int_t)ps_args_ms(&cli->args, "ttl") + MS_IN_S - 1) / MS_IN_S;
-
-        (void)json_object_set_new(request, "ttl_s", json_integer(ttl_s));
-    }
-    return ps_cli_ask(cli, request, ret_reply, err);
-}
-
-/* The secret half is made here, and goes to whoever reads the line. */
-psd_status_t ps_cmd_node_invite(ps_cli_t *cli, psd_error_t *err)
-{
-    PSD_AUTO(ps_key_pair_done) ps_key_pair_t pair = {.name = ""};
-    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-    char token[PS_TOKEN_MAX + 1] = "";
-    const char *name = NULL;
-    psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
-
-    if (rc == PSD_OK) {
-        rc = ps_key_pair_make("token", &pair, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ask_invite(cli, name, &pair, &reply, err);
-    }
-    if (rc == PSD_OK && !ps_curve_print_token(ps_json_text(reply, "endpoint"), &pair, token)) {
-        rc = psd_error_set(err, PSD_PROTO, "the endpoint in the answer is too long");
-    }
-    if (rc == PSD_OK) {
-        (void)json_object_set_new(reply, "token", json_string(token));
-        ps_out_answer(&cli->out, reply, TOKEN, "%s", token);
-    }
-    explicit_bzero(token, sizeof token);
     return rc;
 }

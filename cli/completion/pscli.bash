@@ -41,7 +41,7 @@ _pscli() {
     top) rest=$verb; verb="" ;;
     page) rest=$verb; verb="" ;;
     support-bundle) rest=$verb; verb="" ;;
-    auth) [ -z "$verb" ] && words=" keygen list allow deny rotate can-i whoami audit" ;;
+    auth) [ -z "$verb" ] && words=" keygen list allow invite accept deny rotate can-i whoami audit" ;;
     bench) [ -z "$verb" ] && words=" push pull pushpull latency suite" ;;
     context) [ -z "$verb" ] && words=" list show set use drop" ;;
     env) rest=$verb; verb="" ;;
@@ -402,6 +402,16 @@ _pscli() {
         ;;
     "auth allow")
         flags+=" --role --tables --jobs --key --uid --add"
+        case $previous in
+        esac
+        ;;
+    "auth invite")
+        flags+=" --role --tables --jobs --ttl"
+        case $previous in
+        esac
+        ;;
+    "auth accept")
+        flags+=" --file"
         case $previous in
         esac
         ;;

@@ -34,7 +34,7 @@ _pscli() {
     top) verb="" ;;
     page) verb="" ;;
     support-bundle) verb="" ;;
-    auth) [[ -z $verb ]] && words_=( keygen list allow deny rotate can-i whoami audit) ;;
+    auth) [[ -z $verb ]] && words_=( keygen list allow invite accept deny rotate can-i whoami audit) ;;
     bench) [[ -z $verb ]] && words_=( push pull pushpull latency suite) ;;
     context) [[ -z $verb ]] && words_=( list show set use drop) ;;
     env) verb="" ;;
@@ -124,6 +124,8 @@ _pscli() {
     'auth keygen') flags+=( --file) ;;
     'auth list') flags+=() ;;
     'auth allow') flags+=( --role --tables --jobs --key --uid --add) ;;
+    'auth invite') flags+=( --role --tables --jobs --ttl) ;;
+    'auth accept') flags+=( --file) ;;
     'auth deny') flags+=() ;;
     'auth rotate') flags+=( --grace --key) ;;
     'auth can-i') flags+=( --as) ;;

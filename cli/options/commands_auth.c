@@ -51,6 +51,43 @@ static const ps_opt_t ALLOW_OPTIONS[] = {
     {.name = "add", .help = "one more rule, up to 16; without it the rule replaces all others"},
     {.name = NULL}};
 
+static const ps_example_t INVITE_EXAMPLES[] = {
+    {"pscli auth invite bo --role job --tables 'bo.*' --jobs 'bo-*'", "a token; for bo's machine"},
+    {"pscli auth invite bo --role reader | ssh b pscli auth accept", "in one go"},
+    {"pscli auth invite bo --role reader --ttl 60m -o json", "for a script"},
+    {NULL, NULL}};
+static const ps_opt_t INVITE_OPTIONS[] = {
+    {.name = "role",
+     .kind = PS_OPT_TEXT,
+     .value = "ROLE",
+     .help = "admin, operator, job, reader or metrics. Required"},
+    {.name = "tables",
+     .kind = PS_OPT_TEXT,
+     .value = "GLOB",
+     .help = "of which tables: \"*\" stands for any characters, \"?\" for one. Give both "
+             "--tables and --jobs, or neither: all"},
+    {.name = "jobs", .kind = PS_OPT_TEXT, .value = "GLOB", .help = "of which jobs"},
+    {.name = "ttl",
+     .kind = PS_OPT_DURATION,
+     .value = "TIME",
+     .min = 1000,
+     .max = 86400000,
+     .help = "how long it counts, up to 86400s; without it 10m"},
+    {.name = NULL}};
+
+static const ps_example_t ACCEPT_EXAMPLES[] = {
+    {"pscli auth accept", "asks for the token"},
+    {"pscli auth accept <<<'TOKEN'", "the same as one command"},
+    {"eval \"$(pscli auth accept bo.token)\"", "and this shell uses the key at once"},
+    {NULL, NULL}};
+static const ps_opt_t ACCEPT_OPTIONS[] = {
+    {.name = "file",
+     .kind = PS_OPT_TEXT,
+     .value = "FILE",
+     .help = "where the key goes, in a folder that exists; without it "
+             "~/.config/pscli/keys/NAME.key"},
+    {.name = NULL}};
+
 static const ps_example_t DENY_EXAMPLES[] = {
     {"pscli auth deny alice", "her rules give nothing from now on"}, {NULL, NULL}};
 
@@ -157,6 +194,38 @@ const ps_cmd_t ps_cmds_auth[] = {
      .examples = ALLOW_EXAMPLES,
      .options = ALLOW_OPTIONS,
      .run = ps_cmd_auth_allow},
+    {.noun = "auth",
+     .verb = "invite",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .summary = "make a token by which a client lets its own key in",
+     .details =
+         "Prints one line, the token. Whoever has it can come once as NAME until it expires, so "
+         "hand it on by a safe way; on the other machine \"pscli auth accept\" takes it, makes a "
+         "key there, and shows the public half. NAME gets one rule, as by \"pscli auth allow\". A "
+         "principal of that name must not exist, or be denied: it is then let in again by the new "
+         "key. A token is void once it is used, another one is made for NAME, NAME is denied, who "
+         "made it may not let anybody in any more, or another node leads the registry. For "
+         "clusters "
+         "with security.level: encrypt.",
+     .examples = INVITE_EXAMPLES,
+     .options = INVITE_OPTIONS,
+     .run = ps_cmd_auth_invite},
+    {.noun = "auth",
+     .verb = "accept",
+     .arguments = "[FILE]",
+     .max_args = 1,
+     .summary = "let this machine's key in by a token",
+     .details =
+         "Reads the line that \"pscli auth invite\" printed from FILE, which is yours alone (mode "
+         "0600), or from standard input. Makes a key as \"pscli auth keygen\" does, unless the "
+         "file is there, and shows the public half to the psd that the token names. The secret "
+         "key stays here. Prints the line that sets PSD_ENDPOINT and PSD_KEY_FILE in a shell. If "
+         "the command is interrupted, run it again with the same token: it continues.",
+     .examples = ACCEPT_EXAMPLES,
+     .options = ACCEPT_OPTIONS,
+     .run = ps_cmd_auth_accept},
     {.noun = "auth",
      .verb = "deny",
      .arguments = "NAME",

@@ -68,6 +68,8 @@ const ps_control_row_t ps_control_ops[] = {
     {ROW(auth_can), ps_control_auth_can, false, false, PS_ASK_NONE},
     {ROW(auth_whoami), ps_control_auth_whoami, false, false, PS_ASK_NONE},
     {ROW(auth_audit), ps_control_auth_audit, false, false, PS_ASK_NONE},
+    {ROW(auth_invite), ps_control_auth_invite, false, false, PS_ASK_NONE},
+    {ROW(auth_accept), ps_control_auth_accept, true, false, PS_ASK_NONE},
     {ROW(node_invite), ps_control_node_invite, false, false, PS_ASK_NONE},
     {ROW(node_rights), ps_control_node_rights, true, false, PS_ASK_NONE},
     {ROW(node_join), ps_control_node_join, true, false, PS_ASK_NONE},

@@ -135,7 +135,7 @@ static psd_status_t copy_text(const ps_doc_t *doc, const char *key, const char *
 }
 
 /* "role", and of which tables and jobs; without: all. */
-static psd_status_t read_rule(const ps_doc_t *doc, ps_rule_t *ret_rule, psd_error_t *err)
+psd_status_t ps_control_read_rule(const ps_doc_t *doc, ps_rule_t *ret_rule, psd_error_t *err)
 {
     ps_rule_t rule = {.role = PS_ROLE_END};
     const char *word = NULL;
@@ -170,7 +170,7 @@ static psd_status_t read_principal(const ps_control_t *self, const ps_doc_t *doc
     psd_status_t rc = ps_doc_get_text(doc, "name", PS_NAME_MAX, &name, err);
 
     if (rc == PSD_OK) {
-        rc = read_rule(doc, &rule, err);
+        rc = ps_control_read_rule(doc, &rule, err);
     }
     if (rc == PSD_OK) {
         rc = ps_doc_get_switch(doc, "add", &adds, err);
@@ -241,6 +241,7 @@ psd_status_t ps_control_auth_deny(ps_control_t *self, ps_control_request_t *requ
         return rc;
     }
     next = *principal;
+    ps_invites_drop(&self->invites, next.name, false);
     ps_principal_deny(&next);
     if (request->outcome.kind != PS_COMMAND_PRINCIPAL) {
         rc = ps_control_check_no_member(self, next.name, err);

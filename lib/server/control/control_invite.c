@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes with keys: their tokens, and what they hear about principals. */
+/* Tokens: made for nodes and clients, and whether one counts; what nodes hear about principals. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 #define TTL_S 600
 #define MS_IN_S 1000
 
-/* ---- node_invite ---- */
+/* ---- any token ---- */
 
-/* Where the node is to join: at this one, by tcp. */
+/* Where who has the token is to come: to this node, by tcp. */
 static const char *own_endpoint(const ps_control_t *self)
 {
     const ps_node_t *node = ps_registry_node(self->is.registry, self->is.node);
@@ -20,121 +20,156 @@ static const char *own_endpoint(const ps_control_t *self)
     return node != NULL && strchr(node->control, '#') != NULL ? node->control : NULL;
 }
 
-static psd_status_t check_invite(ps_control_t *self, const char *name, const char *key,
-                                 psd_error_t *err)
+/* Name and key are such as may be. */
+static psd_status_t check_any(const ps_control_t *self, const ps_invite_t *invite, psd_error_t *err)
 {
-    const ps_node_t *node = ps_registry_node(self->is.registry, name);
-    ps_principal_t would = {.uid = PS_NO_UID};
+    ps_principal_t would = {.uid = PS_NO_UID, .n_rules = 1};
+    const ps_principal_t *known = ps_registry_principal_by_key(self->is.registry, invite->key);
     psd_status_t rc = PSD_OK;
 
-    if (self->is.rights == NULL) {
-        return psd_error_set(err, PSD_INVALID,
-                             "this cluster asks no node for a key (security.level: plain): a node "
-                             "joins by \"psd --join URL\" alone");
-    }
     if (own_endpoint(self) == NULL) {
         return psd_error_set(err, PSD_INVALID,
-                             "this psd has no tcp port that another node could join at; see "
+                             "this psd has no tcp port that others could connect to; see "
                              "listen.endpoints");
     }
-    (void)snprintf(would.name, sizeof would.name, "%s", name);
-    (void)snprintf(would.key, sizeof would.key, "%s", key);
-    rc = ps_principal_check(&would, err); /* name and key are such as may be */
-    if (rc == PSD_OK) {
-        rc = ps_control_check_node_name(self, name, err);
-    }
-    if (rc == PSD_OK && ps_registry_principal_by_key(self->is.registry, key) != NULL) {
-        rc = psd_error_set(err, PSD_INVALID, "the key of the token is that of %s already",
-                           ps_registry_principal_by_key(self->is.registry, key)->name);
-    }
-    if (rc == PSD_OK && node != NULL &&
-        ps_overseer_look(self->overseer, node, ps_now_ms()).state == PS_HEALTH_UP) {
-        rc = psd_error_set(err, PSD_DENIED,
-                           "a node \"%s\" is up at %s; choose another name, or stop it", name,
-                           node->control);
-    }
-    return rc;
+    memcpy(would.name, invite->name, sizeof would.name);
+    memcpy(would.key, invite->key, sizeof would.key);
+    would.rules[0] = invite->rule;
+    rc = ps_principal_check(&would, err);
+    return rc == PSD_OK && known != NULL
+               ? psd_error_set(err, PSD_INVALID, "the key of the token is that of %s already",
+                               known->name)
+               : rc;
 }
 
-/* For the history: who let somebody in. */
-static psd_status_t note_invite(ps_control_t *self, const ps_control_request_t *request,
-                                const char *name, psd_error_t *err)
+/* What requests for a token of either kind have. */
+static psd_status_t read_invite(const ps_control_t *self, const ps_control_request_t *request,
+                                ps_invite_t *invite, uint64_t *ret_ttl_s, psd_error_t *err)
 {
-    PSD_AUTO(ps_command_done) ps_command_t note = {0};
-    char text[sizeof note.text];
-
-    (void)snprintf(text, sizeof text, "node %s is invited: a token was made for it", name);
-    note = ps_registry_plan_note(self->is.registry, ps_unix_ms(), text);
-    ps_control_sign(self, request, &note);
-    return ps_control_commit(self, &note, PS_LOG_INFO, err);
-}
-
-psd_status_t ps_control_node_invite(ps_control_t *self, ps_control_request_t *request,
-                                    psd_error_t *err)
-{
-    char who[PS_CONTROL_WHO_SIZE];
+    const ps_principal_t *by = ps_control_principal(self, &request->caller);
     const char *name = NULL;
     const char *key = NULL;
-    uint64_t ttl_s = 0;
-    uint64_t now_ms = 0;
     psd_status_t rc = ps_doc_get_text(request->doc, "name", PS_NAME_MAX, &name, err);
 
     if (rc == PSD_OK) {
         rc = ps_doc_get_text(request->doc, "key", PS_PUBLIC_KEY_SIZE, &key, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64_or(request->doc, "ttl_s", 1, TTL_MAX_S, TTL_S, &ttl_s, err);
+        rc = ps_doc_get_u64_or(request->doc, "ttl_s", 1, TTL_MAX_S, TTL_S, ret_ttl_s, err);
     }
     if (rc == PSD_OK) {
-        rc = check_invite(self, name, key, err);
+        (void)snprintf(invite->name, sizeof invite->name, "%s", name);
+        (void)snprintf(invite->key, sizeof invite->key, "%s", key);
+        (void)snprintf(invite->by, sizeof invite->by, "%s", by == NULL ? "" : by->name);
     }
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    now_ms = ps_now_ms();
-    if (!ps_invites_add(&self->invites, key, name, now_ms, now_ms + ttl_s * MS_IN_S)) {
+    return rc;
+}
+
+/* For the history: who let somebody in. */
+static psd_status_t note_invite(ps_control_t *self, const ps_control_request_t *request,
+                                const ps_invite_t *invite, psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t note = {0};
+    char text[sizeof note.text];
+
+    (void)snprintf(text, sizeof text, "%s %s is invited: a token was made for it",
+                   ps_invite_is_node(invite) ? "node" : "principal", invite->name);
+    note = ps_registry_plan_note(self->is.registry, ps_unix_ms(), text);
+    ps_control_sign(self, request, &note);
+    return ps_control_commit(self, &note, PS_LOG_INFO, err);
+}
+
+/* It counts from now on. */
+static psd_status_t keep(ps_control_t *self, ps_control_request_t *request, ps_invite_t *invite,
+                         uint64_t ttl_s, psd_error_t *err)
+{
+    char who[PS_CONTROL_WHO_SIZE];
+    const bool is_node = ps_invite_is_node(invite);
+    uint64_t now_ms = ps_now_ms();
+    psd_status_t rc = PSD_OK;
+
+    invite->until_ms = now_ms + ttl_s * MS_IN_S;
+    if (!ps_invites_add(&self->invites, invite, now_ms)) {
         return psd_error_set(err, PSD_LIMIT,
                              "%d tokens that nobody has used count yet, the most that may; wait "
                              "until one is used or expires",
                              PS_INVITES_MAX);
     }
-    rc = note_invite(self, request, name, err);
+    rc = note_invite(self, request, invite, err);
     if (rc != PSD_OK) {
         return rc;
     }
-    ps_log(PS_LOG_INFO, "node_invited", "node=%s seconds=%" PRIu64 " by=\"%s\"", name, ttl_s,
-           ps_control_print_who(self, &request->caller, who));
-    return ps_doc_set_text(request->reply, "name", name) &&
+    ps_log(PS_LOG_INFO, is_node ? "node_invited" : "client_invited",
+           "%s=%s seconds=%" PRIu64 " by=\"%s\"", is_node ? "node" : "principal", invite->name,
+           ttl_s, ps_control_print_who(self, &request->caller, who));
+    return ps_doc_set_text(request->reply, "name", invite->name) &&
                    ps_doc_set_text(request->reply, "endpoint", own_endpoint(self)) &&
                    ps_doc_set_u64(request->reply, "ttl_s", ttl_s)
                ? PSD_OK
                : ps_control_no_memory(err);
 }
 
-psd_status_t ps_control_check_token(const ps_control_t *self, const ps_invite_t *invite,
-                                    const char *node, const char *key, psd_error_t *err)
-{
-    const ps_principal_t *known = ps_registry_principal_by_key(self->is.registry, key);
-    const char *why = NULL;
+/* ---- node_invite ---- */
 
-    if (strcmp(invite->taken, key) == 0 && known != NULL && !known->denied) {
-        return PSD_OK; /* the answer did not arrive. Whoever was denied since needs another token */
+static psd_status_t check_node(ps_control_t *self, const ps_invite_t *invite, psd_error_t *err)
+{
+    const ps_node_t *node = ps_registry_node(self->is.registry, invite->name);
+    psd_status_t rc = check_any(self, invite, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_control_check_node_name(self, invite->name, err);
     }
-    if (strcmp(invite->node, node) != 0) {
-        return psd_error_set(err, PSD_DENIED,
-                             "the token lets in node \"%s\", and this one is \"%s\": set node.name",
-                             invite->node, node);
+    if (rc == PSD_OK && node != NULL &&
+        ps_overseer_look(self->overseer, node, ps_now_ms()).state == PS_HEALTH_UP) {
+        rc = psd_error_set(err, PSD_DENIED,
+                           "a node \"%s\" is up at %s; choose another name, or stop it",
+                           invite->name, node->control);
     }
-    if (invite->taken[0] != '\0') {
-        why = "was used";
-    } else if (ps_now_ms() >= invite->until_ms) {
-        why = "has expired";
+    return rc;
+}
+
+psd_status_t ps_control_node_invite(ps_control_t *self, ps_control_request_t *request,
+                                    psd_error_t *err)
+{
+    ps_invite_t invite = {.rule = {.role = PS_ROLE_NODE, .tables = "*", .jobs = "*"}};
+    uint64_t ttl_s = 0;
+    psd_status_t rc = read_invite(self, request, &invite, &ttl_s, err);
+
+    if (rc == PSD_OK && self->is.rights == NULL) {
+        rc = psd_error_set(err, PSD_INVALID,
+                           "this cluster asks no node for a key (security.level: plain): a node "
+                           "joins by \"psd --join URL\" alone");
     }
-    return why == NULL ? PSD_OK
-                       : psd_error_set(err, PSD_DENIED,
-                                       "the token for node \"%s\" %s; an admin makes another one: "
-                                       "pscli node invite %s",
-                                       invite->node, why, invite->node);
+    if (rc == PSD_OK) {
+        rc = check_node(self, &invite, err);
+    }
+    return rc == PSD_OK ? keep(self, request, &invite, ttl_s, err) : rc;
+}
+
+/* ---- auth_invite ---- */
+
+psd_status_t ps_control_auth_invite(ps_control_t *self, ps_control_request_t *request,
+                                    psd_error_t *err)
+{
+    ps_invite_t invite = {.key = ""};
+    uint64_t ttl_s = 0;
+    psd_status_t rc = ps_control_read_rule(request->doc, &invite.rule, err);
+
+    if (rc == PSD_OK) {
+        rc = read_invite(self, request, &invite, &ttl_s, err);
+    }
+    if (rc == PSD_OK && self->is.rights == NULL) {
+        rc = psd_error_set(err, PSD_INVALID,
+                           "this cluster asks no client for a key (security.level: plain): "
+                           "nobody needs a token");
+    }
+    if (rc == PSD_OK) {
+        rc = ps_control_check_newcomer(self, invite.name, err);
+    }
+    if (rc == PSD_OK) {
+        rc = check_any(self, &invite, err);
+    }
+    return rc == PSD_OK ? keep(self, request, &invite, ttl_s, err) : rc;
 }
 
 /* ---- node_rights ---- */

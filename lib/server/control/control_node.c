@@ -156,7 +156,7 @@ static psd_status_t read_invited(ps_control_t *self, const ps_doc_t *doc, const 
         rc = ps_doc_get_text(doc, "key", PS_PUBLIC_KEY_SIZE, &key, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_control_check_token(self, invite, any_name ? invite->node : name, key, err);
+        rc = ps_control_check_token(self, invite, any_name ? invite->name : name, key, err);
     }
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64(doc, "incarnation", 1, INT64_MAX, &incarnation, err);
@@ -165,14 +165,14 @@ static psd_status_t read_invited(ps_control_t *self, const ps_doc_t *doc, const 
         rc = ps_doc_get_id(doc, "secret", &secret, err);
     }
     if (rc == PSD_OK) {
-        rc = check_who(self, invite->node, incarnation, &secret, err);
+        rc = check_who(self, invite->name, incarnation, &secret, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_control_know_node(self, invite->node, key, err);
+        rc = ps_control_know_node(self, invite->name, key, err);
     }
     if (rc == PSD_OK) {
         ps_invites_take(&self->invites, invite, key);
-        memcpy(ret_name, invite->node, PS_NAME_MAX + 1);
+        memcpy(ret_name, invite->name, PS_NAME_MAX + 1);
     }
     return rc;
 }

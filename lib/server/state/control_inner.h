@@ -113,7 +113,7 @@ struct ps_control {
     ps_replies_t replies;
     ps_watches_t watches;
     ps_owners_t *owners;      /* owned; whose each session is; with rights */
-    ps_invites_t invites;     /* of nodes; with rights */
+    ps_invites_t invites;     /* of nodes and clients; with rights */
     ps_client_row_t *clients; /* owned; a ring of PS_CLIENTS_MAX */
     size_t n_clients;         /* ever said hello */
     uint64_t last_session;    /* given out since the start */
@@ -332,6 +332,8 @@ void ps_control_view_members(ps_control_t *self, ps_members_view_t *ret_view);
 /* Answers to nodes name the members from now on. */
 void ps_control_tell_seats(ps_control_t *self);
 /* control_node.c */
+ps_control_op_t ps_control_auth_invite;
+ps_control_op_t ps_control_auth_accept;
 ps_control_op_t ps_control_node_invite;
 ps_control_op_t ps_control_node_rights;
 ps_control_op_t ps_control_node_join;
@@ -541,11 +543,20 @@ PSD_MUST_CHECK psd_status_t ps_control_deny_node(ps_control_t *self,
 PSD_MUST_CHECK bool ps_control_is_node(const ps_control_t *self, const ps_asker_t *caller);
 /* The caller has a token (invites.h), known, whatever became of it. */
 PSD_MUST_CHECK bool ps_control_has_token(const ps_control_t *self, const ps_asker_t *caller);
-/* control_invite.c: a node of that name and key may join with the token. Errors: PSD_DENIED it
- * was used by another one, has expired, or is for another node. */
+/* control_accept.c: a client may be invited under that name. Errors: PSD_INVALID it is that of
+ * a node, or of one who is let in already. */
+PSD_MUST_CHECK psd_status_t ps_control_check_newcomer(const ps_control_t *self, const char *name,
+                                                      psd_error_t *err);
+/* A node of that name and key may join with the token. Errors: PSD_DENIED it
+ * was used by another one, has expired, is for another node or a client, or was made by one who
+ * may not make any now. */
 PSD_MUST_CHECK psd_status_t ps_control_check_token(const ps_control_t *self,
                                                    const ps_invite_t *invite, const char *node,
                                                    const char *key, psd_error_t *err);
+/* control_auth.c: "role", and of which "tables" and "jobs". Errors: PSD_INVALID no role that a
+ * person or a job may have; those of ps_doc_get_text. */
+PSD_MUST_CHECK psd_status_t ps_control_read_rule(const ps_doc_t *doc, ps_rule_t *ret_rule,
+                                                 psd_error_t *err);
 /* control_auth.c: a principal as "auth_list" shows it. false: no memory. */
 PSD_MUST_CHECK bool ps_control_fill_principal(const ps_principal_t *principal, ps_doc_t *doc);
 /* The principal that the document names. Errors: PSD_INVALID there is none. */

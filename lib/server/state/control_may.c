@@ -35,6 +35,12 @@ static psd_status_t refuse(const question_t *self, const char *shown, psd_error_
                                                  "counts here"
                                                : "denied");
     }
+    if (self->who == NULL && self->request->op->trust == PS_TRUST_OP_auth_accept) {
+        return psd_error_set(err, PSD_DENIED,
+                             "%s is no token that counts here; an admin makes another one: pscli "
+                             "auth invite NAME",
+                             who);
+    }
     if (self->who == NULL && self->request->caller.key[0] != '\0') {
         return psd_error_set(err, PSD_DENIED,
                              "%s is no principal; an admin lets it in: pscli auth allow NAME "
@@ -160,8 +166,9 @@ psd_status_t ps_control_may(const ps_control_t *self, const ps_control_request_t
     }
     question.need = ps_need_of_op(request->op->trust);
     question.who = ps_control_principal(self, &request->caller);
-    if (request->op->trust == PS_TRUST_OP_node_join && question.who == NULL &&
-        ps_control_has_token(self, &request->caller)) {
+    if ((request->op->trust == PS_TRUST_OP_node_join ||
+         request->op->trust == PS_TRUST_OP_auth_accept) &&
+        question.who == NULL && ps_control_has_token(self, &request->caller)) {
         return PSD_OK; /* the operation looks at the token */
     }
     switch (question.need->scope) {

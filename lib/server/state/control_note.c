@@ -40,6 +40,8 @@ static const struct {
     {PS_TRUST_OP_checkpoint_create, {"tables", "job", "since"}},
     {PS_TRUST_OP_checkpoint_restore, {"table", "as", "job", "partitions", "replicas", "ack"}},
     {PS_TRUST_OP_node_drain, {"stay"}},
+    {PS_TRUST_OP_auth_invite, {"role", "tables", "jobs", "key", "ttl_s"}},
+    {PS_TRUST_OP_auth_accept, {"key"}},
     {PS_TRUST_OP_node_invite, {"key", "ttl_s"}},
     {PS_TRUST_OP_node_remove, {"force", "last"}},
 };
@@ -171,9 +173,10 @@ static const char *const *details_of(ps_trust_op_t op)
 }
 
 /* What else it asks for, in `left` bytes and a little more. */
-static size_t add_details(const ps_control_request_t *request, size_t left, shown_t *shown,
-                          ps_audit_pair_t pairs[PS_AUDIT_PAIRS_MAX])
+static size_t add_details(const ps_control_t *self, const ps_control_request_t *request,
+                          size_t left, shown_t *shown, ps_audit_pair_t pairs[PS_AUDIT_PAIRS_MAX])
 {
+    const ps_invite_t *invite = ps_invites_find(&self->invites, request->caller.key);
     const char *const *keys = details_of(request->op->trust);
     size_t n = 0;
 
@@ -188,6 +191,9 @@ static size_t add_details(const ps_control_request_t *request, size_t left, show
             pairs[n] = (ps_audit_pair_t){.key = keys[i], .text = shown->details[n]};
             n++;
         }
+    }
+    if (request->op->trust == PS_TRUST_OP_auth_accept && invite != NULL) { /* nobody says it */
+        pairs[n++] = (ps_audit_pair_t){.key = "invited_by", .text = invite->by};
     }
     return n;
 }
@@ -232,8 +238,9 @@ static void fill(const ps_control_t *self, const ps_control_request_t *request, 
         record->name = shown->name;
     }
     if (need->is_noted && !is_vague) {
-        record->n_pairs = add_details(
-            request, status == PSD_OK ? DETAILS_BYTES : FAILED_DETAILS_BYTES, shown, record->pairs);
+        record->n_pairs =
+            add_details(self, request, status == PSD_OK ? DETAILS_BYTES : FAILED_DETAILS_BYTES,
+                        shown, record->pairs);
     }
 }
 

@@ -15,18 +15,26 @@ const ps_invite_t *ps_invites_find(const ps_invites_t *self, const char *key)
     return NULL;
 }
 
-void ps_invites_take(ps_invites_t *self, const ps_invite_t *invite, const char *node_key)
+void ps_invites_take(ps_invites_t *self, const ps_invite_t *invite, const char *key)
 {
     ps_invite_t *item = &self->items[invite - self->items];
 
-    (void)snprintf(item->taken, sizeof item->taken, "%s", node_key);
+    (void)snprintf(item->taken, sizeof item->taken, "%s", key);
 }
 
-void ps_invites_drop(ps_invites_t *self, const char *node)
+bool ps_invite_is_node(const ps_invite_t *self)
+{
+    return self->rule.role == PS_ROLE_NODE;
+}
+
+void ps_invites_drop(ps_invites_t *self, const char *name, bool is_node)
 {
     for (size_t i = 0; i < PS_INVITES_MAX; i++) {
-        if (strcmp(self->items[i].node, node) == 0 && self->items[i].taken[0] == '\0') {
-            self->items[i].until_ms = 0;
+        ps_invite_t *item = &self->items[i];
+
+        if (strcmp(item->name, name) == 0 && ps_invite_is_node(item) == is_node &&
+            item->taken[0] == '\0') {
+            item->until_ms = 0;
         }
     }
 }
@@ -45,21 +53,18 @@ static ps_invite_t *next_room(ps_invites_t *self, uint64_t now_ms)
     return NULL;
 }
 
-bool ps_invites_add(ps_invites_t *self, const char *key, const char *node, uint64_t now_ms,
-                    uint64_t until_ms)
+bool ps_invites_add(ps_invites_t *self, const ps_invite_t *invite, uint64_t now_ms)
 {
     ps_invite_t *item = NULL;
 
-    if (ps_invites_find(self, key) != NULL) {
+    if (ps_invites_find(self, invite->key) != NULL) {
         return true;
     }
-    ps_invites_drop(self, node);
+    ps_invites_drop(self, invite->name, ps_invite_is_node(invite));
     item = next_room(self, now_ms);
     if (item == NULL) {
         return false;
     }
-    *item = (ps_invite_t){.until_ms = until_ms};
-    (void)snprintf(item->key, sizeof item->key, "%s", key);
-    (void)snprintf(item->node, sizeof item->node, "%s", node);
+    *item = *invite;
     return true;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_invites - the tokens by which new nodes may join
+ * ps_invites - the tokens by which new nodes join, and new clients are let in
  *
- * What     A token has a secret key that only who joins has. Here is the public half, for
- *          which node it counts, and until when. It is used up by the first node that joins
- *          with it: from then on that node's own key counts.
+ * What     A token has a secret key that only who comes with it has. Here is the public half,
+ *          whom it lets in, and until when. It is used up by the first who comes with it: from
+ *          then on the key that this one has shown counts.
  * Shape    a ring of PS_INVITES_MAX, of which those that are used or expired make room. They live as long as this node leads the
  *          registry, and are void after it.
  * Units    ms, as ps_now_ms
@@ -19,9 +19,11 @@
 
 typedef struct ps_invite {
     char key[PS_PUBLIC_KEY_SIZE + 1];   /* of the token; "": there is none */
-    char node[PS_NAME_MAX + 1];         /* that it lets in */
+    char name[PS_NAME_MAX + 1];         /* of the node or the principal that it lets in */
+    ps_rule_t rule;                     /* of the principal; of a node: role PS_ROLE_NODE */
+    char by[PS_NAME_MAX + 1];           /* the principal that made it */
     uint64_t until_ms;                  /* it counts */
-    char taken[PS_PUBLIC_KEY_SIZE + 1]; /* the key of the node that joined with it; "": none yet */
+    char taken[PS_PUBLIC_KEY_SIZE + 1]; /* the key of who came with it; "": nobody yet */
 } ps_invite_t;
 
 typedef struct ps_invites {
@@ -30,14 +32,16 @@ typedef struct ps_invites {
 } ps_invites_t;
 
 /* Another one; where a token of that key is known, nothing changes. The token that was made for
- * the node before, if it is not used, counts no longer. false: all that there is room for count. */
-PSD_MUST_CHECK bool ps_invites_add(ps_invites_t *self, const char *key, const char *node,
-                                   uint64_t now_ms, uint64_t until_ms);
+ * the same node or principal before, if it is not used, counts no longer. false: all that there is
+ * room for count. */
+PSD_MUST_CHECK bool ps_invites_add(ps_invites_t *self, const ps_invite_t *invite, uint64_t now_ms);
 /* The token of that key, used and expired ones, too. NULL: unknown. Borrowed until the next
  * change. */
 const ps_invite_t *ps_invites_find(const ps_invites_t *self, const char *key);
-/* A node with that key has joined with the token, which is used up. */
-void ps_invites_take(ps_invites_t *self, const ps_invite_t *invite, const char *node_key);
-/* Nobody joins as that node any more by a token that was made before. */
-void ps_invites_drop(ps_invites_t *self, const char *node);
+/* Who has that key has come with the token, which is used up. */
+void ps_invites_take(ps_invites_t *self, const ps_invite_t *invite, const char *key);
+/* Nobody comes under that name any more by a token that was made before. Nodes have names of
+ * their own: is_node says which are meant. */
+void ps_invites_drop(ps_invites_t *self, const char *name, bool is_node);
+bool ps_invite_is_node(const ps_invite_t *self);
 #endif

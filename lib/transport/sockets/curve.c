@@ -145,5 +145,5 @@ psd_status_t ps_curve_read_token(const char *text, char ret_endpoint[PS_ENDPOINT
     return ok ? PSD_OK
               : psd_error_set(err, PSD_INVALID,
                               "that is no token; allowed: the line that \"pscli node invite\" "
-                              "prints, tcp://HOST:PORT#KEY#SECRET");
+                              "or \"pscli auth invite\" prints, tcp://HOST:PORT#KEY#SECRET");
 }

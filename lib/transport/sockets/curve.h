@@ -30,8 +30,8 @@ PSD_MUST_CHECK bool ps_curve_join(const char *endpoint, const char *public_key,
 PSD_MUST_CHECK psd_status_t ps_curve_keys(ps_key_pair_t *ret_pair, bool *ret_has,
                                           ps_key_watch_t *ret_watch, psd_error_t *err);
 
-/* A token, by which a node joins (server/state/invites.h): "tcp://HOST:PORT#KEY#SECRET", with 64
- * digits for the token's secret key. */
+/* A token, by which a node joins or a client is let in (server/state/invites.h):
+ * "tcp://HOST:PORT#KEY#SECRET", with 64 digits for the token's secret key. */
 #define PS_TOKEN_MAX (PS_ENDPOINT_MAX + 65)
 /* The text of one. endpoint names the server's key. false: too long. */
 PSD_MUST_CHECK bool ps_curve_print_token(const char *endpoint, const ps_key_pair_t *pair,

@@ -101,6 +101,8 @@ static const expected_t of_ops[] = {
     {"auth_can", "A"},
     {"auth_whoami", "rRxjJoOnmA"},
     {"auth_audit", "A"},
+    {"auth_invite", "A"},
+    {"auth_accept", "rRxjJoOnmA"},
     {"node_invite", "A"},
     {"node_rights", "n"},
     {"node_join", "n"},

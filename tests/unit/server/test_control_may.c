@@ -94,6 +94,8 @@ static const struct {
     {"auth_can", "A"},
     {"auth_whoami", "rRxjomA"},
     {"auth_audit", "A"},
+    {"auth_invite", "A"},
+    {"auth_accept", "rRxjomA"},
     {"node_invite", "A"},
     {"node_rights", ""},
     {"node_join", ""},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lib/server/state/invites.h: tokens for nodes. */
+/* lib/server/state/invites.h: tokens for nodes and clients. */
 #include "server/state/invites.h"
 
 #include <criterion/criterion.h>
@@ -17,38 +17,61 @@ static const char *key(unsigned i)
     return text;
 }
 
+static bool add(unsigned i, const char *name, ps_role_t role, uint64_t now_ms, uint64_t until_ms)
+{
+    ps_invite_t invite = {.rule.role = role, .until_ms = until_ms};
+
+    (void)snprintf(invite.key, sizeof invite.key, "%s", key(i));
+    (void)snprintf(invite.name, sizeof invite.name, "%s", name);
+    return ps_invites_add(&invites, &invite, now_ms);
+}
+
 Test(invites, a_token_is_found_by_its_key_with_what_became_of_it)
 {
     const ps_invite_t *found = NULL;
 
     cr_assert_null(ps_invites_find(&invites, key(1)));
     cr_assert_null(ps_invites_find(&invites, ""));
-    cr_assert(ps_invites_add(&invites, key(1), "b", NOW, 100));
+    cr_assert(add(1, "b", PS_ROLE_NODE, NOW, 100));
     cr_assert_null(ps_invites_find(&invites, ""));
     cr_assert_null(ps_invites_find(&invites, key(2)));
     found = ps_invites_find(&invites, key(1));
     cr_assert_not_null(found);
-    cr_assert_str_eq(found->node, "b");
+    cr_assert_str_eq(found->name, "b");
     cr_assert_eq(found->until_ms, 100);
     cr_assert_str_empty(found->taken);
     ps_invites_take(&invites, found, key(7));
     cr_assert_str_eq(ps_invites_find(&invites, key(1))->taken, key(7));
-    cr_assert(
-        ps_invites_add(&invites, key(1), "c", NOW, 900)); /* a repetition, or another's guess */
-    cr_assert_str_eq(ps_invites_find(&invites, key(1))->node, "b");
+    cr_assert(add(1, "c", PS_ROLE_NODE, NOW, 900)); /* a repetition, or another's guess */
+    cr_assert_str_eq(ps_invites_find(&invites, key(1))->name, "b");
     cr_assert_str_eq(ps_invites_find(&invites, key(1))->taken, key(7));
 }
 
 Test(invites, the_newest_for_a_node_counts)
 {
-    cr_assert(ps_invites_add(&invites, key(1), "b", NOW, 100));
-    cr_assert(ps_invites_add(&invites, key(2), "c", NOW, 100));
-    cr_assert(ps_invites_add(&invites, key(3), "b", NOW, 200));
+    cr_assert(add(1, "b", PS_ROLE_NODE, NOW, 100));
+    cr_assert(add(2, "c", PS_ROLE_NODE, NOW, 100));
+    cr_assert(add(3, "b", PS_ROLE_NODE, NOW, 200));
     cr_assert_eq(ps_invites_find(&invites, key(1))->until_ms, 0);
     cr_assert_eq(ps_invites_find(&invites, key(2))->until_ms, 100);
     cr_assert_eq(ps_invites_find(&invites, key(3))->until_ms, 200);
-    ps_invites_drop(&invites, "c");
+    ps_invites_drop(&invites, "c", true);
     cr_assert_eq(ps_invites_find(&invites, key(2))->until_ms, 0);
+}
+
+/* A node and a client may have one name: each has its own token. */
+Test(invites, a_node_and_a_client_of_one_name_are_two)
+{
+    cr_assert(add(1, "b", PS_ROLE_NODE, NOW, 100));
+    cr_assert(add(2, "b", PS_ROLE_JOB, NOW, 100));
+    cr_assert_eq(ps_invites_find(&invites, key(1))->until_ms, 100);
+    cr_assert(ps_invite_is_node(ps_invites_find(&invites, key(1))));
+    cr_assert_not(ps_invite_is_node(ps_invites_find(&invites, key(2))));
+    ps_invites_drop(&invites, "b", false);
+    cr_assert_eq(ps_invites_find(&invites, key(1))->until_ms, 100);
+    cr_assert_eq(ps_invites_find(&invites, key(2))->until_ms, 0);
+    cr_assert(add(3, "b", PS_ROLE_READER, NOW, 200));
+    cr_assert_eq(ps_invites_find(&invites, key(1))->until_ms, 100);
 }
 
 /* Those that count stay; the oldest that does not makes room. */
@@ -58,19 +81,19 @@ Test(invites, what_is_used_or_expired_makes_room)
         char node[16];
 
         (void)snprintf(node, sizeof node, "n%u", i);
-        cr_assert(ps_invites_add(&invites, key(i), node, NOW, 100 + i));
+        cr_assert(add(i, node, PS_ROLE_NODE, NOW, 100 + i));
     }
-    cr_assert_not(ps_invites_add(&invites, key(65), "n65", NOW, 900), "all count");
+    cr_assert_not(add(65, "n65", PS_ROLE_NODE, NOW, 900), "all count");
     cr_assert_not_null(ps_invites_find(&invites, key(1)));
     cr_assert_null(ps_invites_find(&invites, key(65)));
     ps_invites_take(&invites, ps_invites_find(&invites, key(9)), key(70));
-    cr_assert(ps_invites_add(&invites, key(66), "n66", NOW, 900));
+    cr_assert(add(66, "n66", PS_ROLE_NODE, NOW, 900));
     cr_assert_null(ps_invites_find(&invites, key(9)));
-    cr_assert(ps_invites_add(&invites, key(67), "n30", NOW, 900), "instead of the one before");
+    cr_assert(add(67, "n30", PS_ROLE_NODE, NOW, 900), "instead of the one before");
     cr_assert_null(ps_invites_find(&invites, key(30)));
-    cr_assert(ps_invites_add(&invites, key(68), "n68", 102, 900), "1 and 2 have expired");
-    cr_assert(ps_invites_add(&invites, key(69), "n69", 102, 900));
-    cr_assert_not(ps_invites_add(&invites, key(71), "n71", 102, 900));
+    cr_assert(add(68, "n68", PS_ROLE_NODE, 102, 900), "1 and 2 have expired");
+    cr_assert(add(69, "n69", PS_ROLE_NODE, 102, 900));
+    cr_assert_not(add(71, "n71", PS_ROLE_NODE, 102, 900));
     cr_assert_null(ps_invites_find(&invites, key(1)));
     cr_assert_null(ps_invites_find(&invites, key(2)));
     cr_assert_not_null(ps_invites_find(&invites, key(3)));
