@@ -21,6 +21,8 @@ static const char *unchecked(const json_t *reply)
 static const ps_column_t PRINCIPALS[] = {{"NAME", "name", PS_UNIT_NONE, false},
                                          {"STATE", "state", PS_UNIT_NONE, false},
                                          {"ROLES", "roles", PS_UNIT_NONE, false},
+                                         {"TABLES", "tables", PS_UNIT_NONE, false},
+                                         {"JOBS", "jobs", PS_UNIT_NONE, false},
                                          {"UID", "uid", PS_UNIT_NONE, false},
                                          {"KEY", "key", PS_UNIT_NONE, false},
                                          {"OLD KEY", "old_key", PS_UNIT_NONE, false},
@@ -157,12 +159,12 @@ psd_status_t ps_cmd_auth_can(ps_cli_t *cli, psd_error_t *err)
     bool may = false;
     psd_status_t rc = PSD_OK;
 
-    if (as == NULL) {
-        return psd_error_set(err, PSD_USAGE, "--as NAME is missing: the principal to ask about");
+    request = json_pack("{s:s,s:s,s:s}", "op", "auth_can", "verb", ps_cli_word(cli, 0), "object",
+                        ps_cli_word(cli, 1));
+    if (as != NULL) {
+        rc = ps_auth_add_text(request, "as", as, err);
     }
-    request = json_pack("{s:s,s:s,s:s,s:s}", "op", "auth_can", "verb", ps_cli_word(cli, 0),
-                        "object", ps_cli_word(cli, 1), "as", as);
-    if (cli->args.n_words > 2) {
+    if (rc == PSD_OK && cli->args.n_words > 2) {
         rc = ps_auth_add_text(request, "name", ps_cli_word(cli, 2), err);
     }
     if (rc == PSD_OK) {
@@ -173,7 +175,8 @@ psd_status_t ps_cmd_auth_can(ps_cli_t *cli, psd_error_t *err)
     }
     may = json_is_true(ps_json_at(reply, "may"));
     ps_out_answer(&cli->out, reply, ANSWER, "%s%s", may ? "yes" : "no",
-                  json_is_true(ps_json_at(reply, "denied")) ? ": it is denied" : "");
+                  json_is_true(ps_json_at(reply, "denied")) ? ": it is denied"
+                                                            : ps_json_text(reply, "reach"));
     cli->exit_code = may ? 0 : NO_EXIT;
     return PSD_OK;
 }

@@ -5,13 +5,14 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cluster/cluster.h"
 #include "transport/environment/environment.h"
 #include "transport/keys/key_file.h"
 
-#define SUFFIX_MAX 4 /* of ".new" and ".old" */
+#define SUFFIX_MAX 5 /* of ".new", ".old" and ".kept" */
 
 static const ps_column_t ROTATED[] = {{"NAME", "name", PS_UNIT_NONE, false},
                                       {"KEY", "key", PS_UNIT_NONE, false},
@@ -24,7 +25,8 @@ static const ps_column_t ROTATED[] = {{"NAME", "name", PS_UNIT_NONE, false},
 typedef struct own_key {
     char path[PATH_MAX];
     char next_path[PATH_MAX + SUFFIX_MAX]; /* the new key, until it is known to work */
-    char old_path[PATH_MAX + SUFFIX_MAX];  /* the old key, afterwards */
+    char kept_path[PATH_MAX + SUFFIX_MAX]; /* the old key, until psd has agreed … */
+    char old_path[PATH_MAX + SUFFIX_MAX];  /* … and afterwards */
     ps_key_pair_t pair;
     ps_key_pair_t next;
     bool next_works; /* psd takes it */
@@ -93,6 +95,7 @@ static psd_status_t find_files(own_key_t *self, psd_error_t *err)
         return psd_error_set(err, PSD_IO, "key file %.300s: %s", said.text, strerror(errno));
     }
     (void)snprintf(self->next_path, sizeof self->next_path, "%s.new", self->path);
+    (void)snprintf(self->kept_path, sizeof self->kept_path, "%s.kept", self->path);
     (void)snprintf(self->old_path, sizeof self->old_path, "%s.old", self->path);
     return ps_key_file_read(self->path, &self->pair, err);
 }
@@ -230,18 +233,43 @@ static psd_status_t make_next(own_key_t *key, psd_error_t *err)
     return rc == PSD_OK ? ps_key_file_write(key->next_path, &key->next, err) : rc;
 }
 
-/* psd takes the new key. What can fail for FILE alone comes first. */
+/* Whether the old key can be kept. What a disk may refuse comes before psd is asked. */
+static psd_status_t keep_old(const own_key_t *key, psd_error_t *err)
+{
+    struct stat is;
+
+    return lstat(key->old_path, &is) == 0 && S_ISDIR(is.st_mode)
+               ? psd_error_set(err, PSD_IO, "cannot keep %s as %s: %s", key->path, key->old_path,
+                               strerror(EISDIR))
+               : ps_key_file_keep(key->path, key->kept_path, err);
+}
+
+/* psd has agreed: FILE.old, which has been an older key until now, is this one. */
+static psd_status_t put_old_in_place(const own_key_t *key, psd_error_t *err)
+{
+    psd_status_t rc = ps_key_file_swap(key->old_path, key->kept_path, err);
+
+    (void)unlink(key->kept_path); /* two names of one file: the rename does nothing */
+    return rc;
+}
+
+/* psd takes the new key. */
 static psd_status_t let_in(ps_cli_t *cli, const own_key_t *key, json_t **ret_reply,
                            psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *seen = NULL;
-    psd_status_t rc = ps_key_file_keep(key->path, key->old_path, err);
+    psd_status_t rc = keep_old(key, err);
 
     if (rc == PSD_OK) { /* a second time it changes nothing */
         rc = ask_rotate(cli, NULL, key->next.public_key, ret_reply, err);
     }
     if (rc == PSD_OK && !key->next_works) {
         rc = try_next(cli, key, &seen, err);
+    }
+    if (rc == PSD_OK) {
+        rc = put_old_in_place(key, err);
+    } else {
+        (void)unlink(key->kept_path);
     }
     return rc == PSD_OK ? PSD_OK
                         : psd_error_wrap(err, rc,

@@ -303,7 +303,7 @@ complete -c pscli -f -n '__fish_seen_subcommand_from auth; and not __fish_seen_s
 complete -c pscli -n '__fish_seen_subcommand_from auth; and __fish_seen_subcommand_from rotate' -l grace -r -d 'how long the old key counts as well'
 complete -c pscli -n '__fish_seen_subcommand_from auth; and __fish_seen_subcommand_from rotate' -l key -r -d 'public key, 40 characters, of NAME\'s new pair; an admin gives it'
 complete -c pscli -f -n '__fish_seen_subcommand_from auth; and not __fish_seen_subcommand_from keygen list allow invite accept deny rotate can-i whoami audit' -a can-i -d 'ask whether somebody may do something'
-complete -c pscli -n '__fish_seen_subcommand_from auth; and __fish_seen_subcommand_from can-i' -l as -r -d 'the principal that is asked about. Required'
+complete -c pscli -n '__fish_seen_subcommand_from auth; and __fish_seen_subcommand_from can-i' -l as -r -d 'the principal that is asked about, for admins; without it who asks'
 complete -c pscli -f -n '__fish_seen_subcommand_from auth; and not __fish_seen_subcommand_from keygen list allow invite accept deny rotate can-i whoami audit' -a whoami -d 'show as whom psd knows you'
 complete -c pscli -f -n '__fish_seen_subcommand_from auth; and not __fish_seen_subcommand_from keygen list allow invite accept deny rotate can-i whoami audit' -a audit -d 'show who changed what, and who was refused'
 complete -c pscli -n '__fish_seen_subcommand_from auth; and __fish_seen_subcommand_from audit' -l verify -d 'check the digest of each line, and name the first wrong one; the exit code is 1 if there is one'

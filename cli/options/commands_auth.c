@@ -111,15 +111,17 @@ static const ps_opt_t ROTATE_OPTIONS[] = {
     {.name = NULL}};
 
 static const ps_example_t CAN_EXAMPLES[] = {
-    {"pscli auth can-i write table alice.w --as alice", "\"yes\" or \"no\""},
+    {"pscli auth can-i write table alice.w", "may I? \"yes\" or \"no\""},
+    {"pscli auth can-i write table alice.w --as alice", "may alice? For admins"},
     {"pscli auth can-i stop job --as alice", "any job at all?"},
     {"pscli auth can-i backup cluster --as alice -o json", "for a script"},
     {NULL, NULL}};
-static const ps_opt_t CAN_OPTIONS[] = {{.name = "as",
-                                        .kind = PS_OPT_TEXT,
-                                        .value = "NAME",
-                                        .help = "the principal that is asked about. Required"},
-                                       {.name = NULL}};
+static const ps_opt_t CAN_OPTIONS[] = {
+    {.name = "as",
+     .kind = PS_OPT_TEXT,
+     .value = "NAME",
+     .help = "the principal that is asked about, for admins; without it who asks"},
+    {.name = NULL}};
 
 static const ps_example_t WHOAMI_EXAMPLES[] = {
     {"pscli auth whoami", "\"alice (uid 1000)\", or \"127.0.0.1: no principal\""},
@@ -176,8 +178,9 @@ const ps_cmd_t ps_cmds_auth[] = {
      .verb = "list",
      .arguments = "",
      .summary = "list who is known to the cluster",
-     .details = "ROLES has the role of each rule; -o json shows their globs. EPOCH grows with each "
-                "change.",
+     .details =
+         "ROLES has the role of each rule, TABLES and JOBS its globs, in the same order. EPOCH "
+         "grows with each change.",
      .examples = LIST_EXAMPLES,
      .flags = PS_CMD_WATCH,
      .run = ps_cmd_auth_list},
@@ -261,8 +264,9 @@ const ps_cmd_t ps_cmds_auth[] = {
      .max_args = 3,
      .summary = "ask whether somebody may do something",
      .details = "VERB and OBJECT are those of the table of rights in docs/security.md; NAME is a "
-                "table or a job. Without NAME: whether there may be one. The exit code is 0 for "
-                "yes, 1 for no. The answer is what the rules say; they are checked where "
+                "table or a job. Without NAME: whether there may be one. A \"no\" says which names "
+                "the rules cover, if any. The exit code is 0 for yes, 1 for no. The answer is what "
+                "the rules say; they are checked where "
                 "security.level is encrypt.",
      .examples = CAN_EXAMPLES,
      .options = CAN_OPTIONS,

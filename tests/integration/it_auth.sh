@@ -60,14 +60,14 @@ err_has 'the key of bob is that of alice already'
 expect 2 auth allow bob --role reader --uid 0
 err_has 'uid 0 of bob is that of root already'
 expect 0 auth list
-out_has '^root +allowed +admin +0 '
-out_has '^alice +allowed +job +'
+out_has '^root +allowed +admin +\* +\* +0 '
+out_has '^alice +allowed +job +alice\.\* +alice-\* +- '
 
 # ---- can-i ----
 expect 0 auth can-i write table alice.w --as alice
 out_is 'yes'
 expect 1 auth can-i write table bob.w --as alice
-out_is 'no'
+out_is 'no: its rules cover tables "alice.*"'
 expect 1 auth can-i backup cluster --as alice
 expect 0 auth can-i backup cluster --as root
 expect 0 auth can-i stop job --as alice
@@ -78,7 +78,7 @@ err_has 'there is no verb "fly"'
 expect 2 auth can-i write moon w --as alice
 err_has 'there is no object "moon"'
 expect 2 auth can-i write table w
-err_has '--as NAME is missing'
+err_has 'who asks is no principal; allowed: --as, the name of the one that is asked about'
 
 # ---- one more rule; another in place of all ----
 expect 1 auth can-i read table other --as alice

@@ -77,7 +77,20 @@ as alice expect 0 auth whoami
 as alice expect 0 push alice.w 1=1
 as alice expect 0 pull alice.w 1
 out_has '^1 +4$'
-as alice soon 4 'alice \(key .*\) may not look table "bob.w"' pull bob.w 1
+as alice soon 4 'alice \(key .*\) may not look table "bob.w": its rules cover tables "alice.\*"; an admin can' pull bob.w 1
+as alice expect 0 auth can-i write table alice.w
+out_is yes
+as alice expect 1 auth can-i write table bob.w
+out_is 'no: its rules cover tables "alice.*"'
+as alice expect 1 auth can-i stop job bob-1 --as alice
+out_is 'no: its rules cover jobs "alice-*"'
+as alice expect 1 auth can-i backup cluster
+out_is no
+as alice soon 4 'alice \(key .*\) may not look auth; an admin can' auth can-i write table bob.w --as reader
+as alice soon 4 'may not look auth' auth can-i write table bob.w --as nobody
+as admin expect 0 auth list
+out_has '^alice +allowed +job +alice\.\* +alice-\* '
+out_has '^operator +allowed +operator +\* +\* '
 as alice soon 4 'may not create table "bob.x"' table create bob.x --rows 1
 as alice soon 4 'may not backup cluster' cluster backup --to "$work/stolen"
 [ ! -e "$work/stolen" ] || fail "a backup was given away"

@@ -62,6 +62,8 @@ err_has "the new key is in $key_file.new, and $key_file is as it was; .*: alice 
 as first expect 4 auth rotate
 err_has 'that is the old key of alice: use the new one'
 rm "$work/first.key.new"
+cmp "$work/first.key" "$key_file.old" || fail "a refused rotation replaced the old file"
+[ ! -e "$key_file.kept" ] && [ ! -e "$work/first.key.kept" ] || fail "a file was left"
 expect 2 --endpoint "$ipc" auth rotate
 err_has 'PSD_KEY_FILE is not set'
 as alice expect 2 --endpoint "$ipc" auth rotate

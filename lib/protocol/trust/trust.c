@@ -3,6 +3,7 @@
 #include "protocol/trust/trust.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #define BIT_ANY(role) (UINT32_C(1) << PS_ROLE_##role)
@@ -84,4 +85,39 @@ bool ps_trust_may(const ps_principal_t *who, ps_verb_t verb, ps_object_t object,
         }
     }
     return false;
+}
+
+bool ps_trust_may_give(ps_verb_t verb, ps_object_t object)
+{
+    const uint32_t node = UINT32_C(1) << PS_ROLE_NODE;
+
+    return (unsigned)verb < PS_VERB_END && (unsigned)object < PS_OBJECT_END &&
+           (rights[object][verb] & ~(node | node << ALL_SHIFT)) != 0;
+}
+
+const char *ps_trust_print_reach(const ps_principal_t *who, ps_verb_t verb, ps_object_t object,
+                                 char ret[PS_REACH_TEXT_SIZE])
+{
+    const bool is_table = object == PS_OBJECT_TABLE;
+    size_t n = 0;
+
+    ret[0] = '\0';
+    if (who == NULL || (!is_table && object != PS_OBJECT_JOB)) {
+        return ret;
+    }
+    for (uint32_t i = 0; i < who->n_rules && n < PS_REACH_TEXT_SIZE; i++) {
+        const ps_rule_t *rule = &who->rules[i];
+
+        if (rule_gives(rule, verb, object, NULL)) {
+            n += (size_t)snprintf(ret + n, PS_REACH_TEXT_SIZE - n, "%s\"%s\"",
+                                  n > 0      ? ", "
+                                  : is_table ? ": its rules cover tables "
+                                             : ": its rules cover jobs ",
+                                  is_table ? rule->tables : rule->jobs);
+        }
+    }
+    if (n >= PS_REACH_TEXT_SIZE) {
+        memcpy(ret + PS_REACH_TEXT_SIZE - sizeof "…", "…", sizeof "…");
+    }
+    return ret;
 }

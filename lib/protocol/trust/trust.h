@@ -36,6 +36,7 @@
 #define PS_PUBLIC_KEY_SIZE 40 /* characters of a public key, Z85 */
 #define PS_RULES_MAX 16       /* of a principal */
 #define PS_NO_UID UINT32_MAX
+#define PS_REACH_TEXT_SIZE 256
 
 #define PS_ROLE_ENUM(NAME, number, word) PS_ROLE_##NAME = number,
 typedef enum ps_role { PS_ROLE_MAP(PS_ROLE_ENUM) PS_ROLE_END } ps_role_t;
@@ -125,6 +126,14 @@ bool ps_text_is_glob(const char *text);
  *          job, whether there may be one with the right at all
  */
 bool ps_trust_may(const ps_principal_t *who, ps_verb_t verb, ps_object_t object, const char *name);
+
+/* Some role that a person or a job may have gives it, so that a rule can. */
+bool ps_trust_may_give(ps_verb_t verb, ps_object_t object);
+/* Of which tables or jobs its rules give that: ": its rules cover tables "a.*", "b"", for the end
+ * of a refusal. "": none of them does, or the right is not one of tables or jobs. Cuts what is too
+ * long. */
+const char *ps_trust_print_reach(const ps_principal_t *who, ps_verb_t verb, ps_object_t object,
+                                 char ret[PS_REACH_TEXT_SIZE]);
 
 /* The key is its own, or the old one that still counts. key "": false. */
 bool ps_principal_has_key(const ps_principal_t *self, const char *key);

@@ -17,6 +17,27 @@ static bool add_rule(ps_doc_t *array, const ps_rule_t *rule)
            ps_doc_set_text(doc, "tables", rule->tables) && ps_doc_set_text(doc, "jobs", rule->jobs);
 }
 
+/* Of all rules, in their order, with commas between them: roles, tables, jobs. */
+static bool add_joined(const ps_principal_t *principal, ps_doc_t *doc)
+{
+    static const char *const NAMES[] = {"roles", "tables", "jobs"};
+    bool ok = true;
+
+    for (size_t k = 0; ok && k < sizeof NAMES / sizeof *NAMES; k++) {
+        PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+
+        for (uint32_t i = 0; ok && i < principal->n_rules; i++) {
+            const ps_rule_t *rule = &principal->rules[i];
+            const char *const PARTS[] = {ps_role_word(rule->role), rule->tables, rule->jobs};
+
+            ok = ps_buffer_print(&text, "%s%s", i == 0 ? "" : ",", PARTS[k]);
+        }
+        ok = ok && ps_buffer_append(&text, "", 1) &&
+             ps_doc_set_text(doc, NAMES[k], (const char *)text.data);
+    }
+    return ok;
+}
+
 static bool add_old_key(const ps_principal_t *principal, ps_doc_t *doc)
 {
     if (principal->old_key[0] == '\0') {
@@ -27,11 +48,10 @@ static bool add_old_key(const ps_principal_t *principal, ps_doc_t *doc)
 }
 
 /* {"name":…,"state":"allowed" or "denied","key":… or null,"old_key":… or null,
- * "old_until_unix_ms":… or null,"uid":… or null,"roles":"job,reader",
+ * "old_until_unix_ms":… or null,"uid":… or null,"roles":"job,reader","tables":"a.*,*","jobs":"*,*",
  * "rules":[{"role":…,"tables":…,"jobs":…},…],"epoch":…} */
 bool ps_control_fill_principal(const ps_principal_t *principal, ps_doc_t *doc)
 {
-    PSD_AUTO(ps_buffer_done) ps_buffer_t roles = {0};
     ps_doc_t *array = NULL;
     bool ok = ps_doc_set_text(doc, "name", principal->name) &&
               ps_doc_set_text(doc, "state", principal->denied ? "denied" : "allowed") &&
@@ -41,12 +61,7 @@ bool ps_control_fill_principal(const ps_principal_t *principal, ps_doc_t *doc)
               (principal->uid == PS_NO_UID ? ps_doc_set_null(doc, "uid")
                                            : ps_doc_set_u64(doc, "uid", principal->uid));
 
-    for (uint32_t i = 0; ok && i < principal->n_rules; i++) {
-        ok = ps_buffer_print(&roles, "%s%s", i == 0 ? "" : ",",
-                             ps_role_word(principal->rules[i].role));
-    }
-    ok = ok && ps_buffer_append(&roles, "", 1) &&
-         ps_doc_set_text(doc, "roles", (const char *)roles.data);
+    ok = ok && add_joined(principal, doc);
     array = ok ? ps_doc_add_array(doc, "rules") : NULL;
     for (uint32_t i = 0; array != NULL && i < principal->n_rules; i++) {
         array = add_rule(array, &principal->rules[i]) ? array : NULL;
@@ -275,15 +290,42 @@ static psd_status_t read_need(const ps_doc_t *doc, ps_verb_t *ret_verb, ps_objec
     return rc;
 }
 
+/* The principal "as", which takes the right to look at principals unless it is who asks; without:
+ * who asks. */
+static psd_status_t find_asked(const ps_control_t *self, const ps_control_request_t *request,
+                               const ps_principal_t **ret_principal, psd_error_t *err)
+{
+    const ps_principal_t *own = ps_control_principal(self, &request->caller);
+    const char *name = NULL;
+    psd_status_t rc = ps_doc_get_text_or(request->doc, "as", PS_NAME_MAX, "", &name, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (own != NULL && (!ps_doc_has(request->doc, "as") || strcmp(own->name, name) == 0)) {
+        *ret_principal = own;
+        return PSD_OK;
+    }
+    if (!ps_doc_has(request->doc, "as")) {
+        return psd_error_set(err, PSD_INVALID,
+                             "who asks is no principal; allowed: --as, the name of the one that is "
+                             "asked about");
+    }
+    rc = ps_control_may_also(self, request, PS_VERB_LOOK, PS_OBJECT_AUTH, NULL, err);
+    return rc == PSD_OK ? ps_control_find_principal(self, request->doc, "as", ret_principal, err)
+                        : rc;
+}
+
 psd_status_t ps_control_auth_can(ps_control_t *self, ps_control_request_t *request,
                                  psd_error_t *err)
 {
+    char reach[PS_REACH_TEXT_SIZE];
     const ps_principal_t *principal = NULL;
     ps_verb_t verb = PS_VERB_END;
     ps_object_t object = PS_OBJECT_END;
     const char *name = NULL;
     bool may = false;
-    psd_status_t rc = ps_control_find_principal(self, request->doc, "as", &principal, err);
+    psd_status_t rc = find_asked(self, request, &principal, err);
 
     if (rc == PSD_OK) {
         rc = read_need(request->doc, &verb, &object, err);
@@ -301,7 +343,9 @@ psd_status_t ps_control_auth_can(ps_control_t *self, ps_control_request_t *reque
                    ps_doc_set_text(request->reply, "object", ps_object_word(object)) &&
                    (name == NULL ? ps_doc_set_null(request->reply, "name")
                                  : ps_doc_set_text(request->reply, "name", name)) &&
-                   ps_doc_set_bool(request->reply, "denied", principal->denied)
+                   ps_doc_set_bool(request->reply, "denied", principal->denied) &&
+                   ps_doc_set_text(request->reply, "reach",
+                                   may ? "" : ps_trust_print_reach(principal, verb, object, reach))
                ? PSD_OK
                : ps_control_no_memory(err);
 }

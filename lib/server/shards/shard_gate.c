@@ -144,6 +144,7 @@ static psd_status_t refuse(const gate_conn_t *row, ps_verb_t verb, ps_object_t o
 {
     char who[PS_ASKER_TEXT_SIZE];
     char what[PS_NAME_MAX + 4] = "";
+    char reach[PS_REACH_TEXT_SIZE];
 
     (void)ps_asker_print(&row->asker, who);
     if (!row->is_known) {
@@ -158,9 +159,11 @@ static psd_status_t refuse(const gate_conn_t *row, ps_verb_t verb, ps_object_t o
     } else if (table != 0) {
         (void)snprintf(what, sizeof what, " %" PRIu32, table);
     }
-    return psd_error_set(err, PSD_DENIED, "%s (%s) may not %s %s%s; an admin can allow it",
-                         row->principal.name, who, ps_verb_word(verb), ps_object_word(object),
-                         what);
+    return psd_error_set(err, PSD_DENIED, "%s (%s) may not %s %s%s%s; %s", row->principal.name, who,
+                         ps_verb_word(verb), ps_object_word(object), what,
+                         ps_trust_print_reach(&row->principal, verb, object, reach),
+                         ps_trust_may_give(verb, object) ? "an admin can allow it"
+                                                         : "only nodes may");
 }
 
 static psd_status_t check_table(const ps_shard_gate_t *self, gate_conn_t *row,

@@ -23,6 +23,7 @@ typedef struct question {
 static psd_status_t refuse(const question_t *self, const char *shown, psd_error_t *err)
 {
     char who[PS_CONTROL_WHO_SIZE];
+    char reach[PS_REACH_TEXT_SIZE];
 
     (void)ps_control_print_who(self->control, &self->request->caller, who);
     if ((self->who == NULL || self->who->denied) && self->need->object == PS_OBJECT_NODE &&
@@ -57,9 +58,12 @@ static psd_status_t refuse(const question_t *self, const char *shown, psd_error_
         return psd_error_set(err, PSD_DENIED, "%s is %s", who,
                              self->who == NULL ? "no principal" : "denied; an admin can allow it");
     }
-    return psd_error_set(err, PSD_DENIED, "%s may not %s %s%s%s; an admin can allow it", who,
-                         ps_verb_word(self->need->verb), ps_object_word(self->need->object),
-                         shown == NULL ? "" : " ", shown == NULL ? "" : shown);
+    return psd_error_set(
+        err, PSD_DENIED, "%s may not %s %s%s%s%s; %s", who, ps_verb_word(self->need->verb),
+        ps_object_word(self->need->object), shown == NULL ? "" : " ", shown == NULL ? "" : shown,
+        ps_trust_print_reach(self->who, self->need->verb, self->need->object, reach),
+        ps_trust_may_give(self->need->verb, self->need->object) ? "an admin can allow it"
+                                                                : "only nodes may");
 }
 
 static psd_status_t check(const question_t *self, const char *name, psd_error_t *err)

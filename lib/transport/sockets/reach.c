@@ -28,12 +28,17 @@
     "something listens there and does not answer like psd: another " \
     "service, the port of a shard, or a psd that hangs"
 
+#define LISTENS_KEYED                                                                       \
+    "what listens there does not answer under the key that the endpoint names: a psd with " \
+    "another key, another service, the port of a shard, or a psd that hangs"
+
 /* Belongs to the last of two users: the caller, or the thread. */
 typedef struct attempt {
     pthread_mutex_t lock;
     pthread_cond_t ended;
     bool has_ended;
     bool is_forgotten;
+    bool has_key;         /* the endpoint names one */
     atomic_bool is_found; /* the host's address */
     ps_reach_t outcome;
     uint32_t wait_ms;
@@ -77,7 +82,7 @@ static void tell(attempt_t *self, const char *path, int code, bool is_here)
                     : is_here           ? PS_REACH_REFUSED_HERE
                                         : PS_REACH_REFUSED;
     if (code == 0) {
-        (void)snprintf(self->why, sizeof self->why, LISTENS);
+        (void)snprintf(self->why, sizeof self->why, "%s", self->has_key ? LISTENS_KEYED : LISTENS);
     } else if (path != NULL) {
         (void)ps_door_reason(path, code, self->why);
     } else {
@@ -154,6 +159,7 @@ static void try_tcp(attempt_t *self, char *host)
     int code = 0;
     int rc = 0;
 
+    self->has_key = mark != NULL;
     if (mark != NULL) {
         *mark = '\0';
         colon = strrchr(host, ':');

@@ -98,7 +98,7 @@ static const expected_t of_ops[] = {
     {"auth_allow", "A"},
     {"auth_deny", "A"},
     {"auth_rotate", "rRxjJoOnmA"},
-    {"auth_can", "A"},
+    {"auth_can", "rRxjJoOnmA"},
     {"auth_whoami", "rRxjJoOnmA"},
     {"auth_audit", "A"},
     {"auth_invite", "A"},
@@ -247,6 +247,43 @@ Test(trust, rules_add_up)
                   "the rule that is for all is the reader's");
 }
 
+Test(trust, a_refusal_says_what_the_rules_cover)
+{
+    char text[PS_REACH_TEXT_SIZE];
+    ps_principal_t who = {.n_rules = 3,
+                          .rules = {{.role = PS_ROLE_JOB, .tables = "a.*", .jobs = "a-*"},
+                                    {.role = PS_ROLE_READER, .tables = "b?", .jobs = "*"},
+                                    {.role = PS_ROLE_METRICS, .tables = "m", .jobs = "m"}}};
+
+    cr_assert_str_eq(ps_trust_print_reach(&who, PS_VERB_READ, PS_OBJECT_TABLE, text),
+                     ": its rules cover tables \"a.*\", \"b?\"");
+    cr_assert_str_eq(ps_trust_print_reach(&who, PS_VERB_WRITE, PS_OBJECT_TABLE, text),
+                     ": its rules cover tables \"a.*\"");
+    cr_assert_str_eq(ps_trust_print_reach(&who, PS_VERB_STOP, PS_OBJECT_JOB, text),
+                     ": its rules cover jobs \"a-*\"");
+    cr_assert_str_empty(ps_trust_print_reach(&who, PS_VERB_LOOK, PS_OBJECT_CLUSTER, text));
+    cr_assert_str_empty(ps_trust_print_reach(NULL, PS_VERB_READ, PS_OBJECT_TABLE, text));
+    who.n_rules = PS_RULES_MAX;
+    for (uint32_t i = 0; i < PS_RULES_MAX; i++) {
+        who.rules[i].role = PS_ROLE_READER;
+        memset(who.rules[i].tables, 'x', PS_NAME_MAX);
+    }
+    cr_assert_eq(strlen(ps_trust_print_reach(&who, PS_VERB_READ, PS_OBJECT_TABLE, text)),
+                 PS_REACH_TEXT_SIZE - 1);
+    cr_assert_str_eq(text + strlen(text) - strlen("x…"), "x…");
+}
+
+Test(trust, a_rule_gives_what_some_role_of_people_has)
+{
+    cr_assert(ps_trust_may_give(PS_VERB_WRITE, PS_OBJECT_TABLE));
+    cr_assert(ps_trust_may_give(PS_VERB_BACKUP, PS_OBJECT_CLUSTER));
+    cr_assert(ps_trust_may_give(PS_VERB_LOOK, PS_OBJECT_REGISTRY));
+    cr_assert_not(ps_trust_may_give(PS_VERB_PEER, PS_OBJECT_NODE));
+    cr_assert_not(ps_trust_may_give(PS_VERB_PEER, PS_OBJECT_REGISTRY));
+    cr_assert_not(ps_trust_may_give(PS_VERB_BACKUP, PS_OBJECT_TABLE));
+    cr_assert_not(ps_trust_may_give(PS_VERB_END, PS_OBJECT_TABLE));
+}
+
 Test(trust, globs_match_as_in_a_shell)
 {
     static const char letters[] = "ab*?";
@@ -387,7 +424,8 @@ Test(trust, the_audit_has_each_kind_of_change)
     for (int op = 0; op < PS_TRUST_OPS_COUNT; op++) {
         const ps_need_t *need = ps_need_of_op((ps_trust_op_t)op);
         bool changes =
-            strcmp(need->kind, "table_open") == 0 || strcmp(need->kind, "auth_rotate") == 0;
+            strcmp(need->kind, "table_open") == 0 || strcmp(need->kind, "auth_rotate") == 0 ||
+            strcmp(need->kind, "auth_accept") == 0;
 
         for (size_t i = 0; i < N(CHANGES); i++) {
             changes = changes || need->verb == CHANGES[i];

@@ -91,7 +91,7 @@ static const struct {
     {"auth_allow", "A"},
     {"auth_deny", "A"},
     {"auth_rotate", "rRxjomA"},
-    {"auth_can", "A"},
+    {"auth_can", "rRxjomA"},
     {"auth_whoami", "rRxjomA"},
     {"auth_audit", "A"},
     {"auth_invite", "A"},
@@ -200,13 +200,14 @@ Test(control_may, an_object_cannot_be_hidden)
 {
     cr_assert_eq(ask("table_drop", 'x', "{\"name\":\"v1\"}"), PSD_OK);
     cr_assert_eq(ask("table_drop", 'x', "{\"name\":\"w1\"}"), PSD_DENIED);
-    cr_assert_str_eq(psd_error_text(err),
-                     "px (uid 120) may not drop table \"w1\"; an admin can allow it");
+    cr_assert_str_eq(psd_error_text(err), "px (uid 120) may not drop table \"w1\": its rules cover "
+                                          "tables \"v*\"; an admin can allow it");
     cr_assert_eq(ask("table_create", 'x', "{\"name\":\"v1\",\"spec\":{\"name\":\"w1\"}}"),
                  PSD_DENIED);
     cr_assert_eq(ask("routes", 'x', "{\"tables\":[9,1]}"), PSD_DENIED);
-    cr_assert_str_eq(psd_error_text(err),
-                     "px (uid 120) may not look table 1; an admin can allow it");
+    cr_assert_str_eq(
+        psd_error_text(err),
+        "px (uid 120) may not look table 1: its rules cover tables \"v*\"; an admin can allow it");
     cr_assert_eq(ask("routes", 'x', "{\"tables\":[9]}"), PSD_OK);
     cr_assert_eq(ask("job_stop", 'x', "{\"job\":\"x1\"}"), PSD_OK);
     cr_assert_eq(ask("job_stop", 'x', "{\"job\":\"lr\"}"), PSD_DENIED);
@@ -219,15 +220,20 @@ Test(control_may, a_job_is_checked_by_name_and_by_number)
     do_planned(ps_registry_plan_join(registry, &join, 1, &command, err));
     cr_assert_eq(ask("heartbeat", 'j', "{\"job_id\":1}"), PSD_OK);
     cr_assert_eq(ask("heartbeat", 'x', "{\"job_id\":1}"), PSD_DENIED);
-    cr_assert_str_eq(psd_error_text(err), "px (uid 120) may not work job 1; an admin can allow it");
+    cr_assert_str_eq(
+        psd_error_text(err),
+        "px (uid 120) may not work job 1: its rules cover jobs \"x*\"; an admin can allow it");
     cr_assert_eq(ask("heartbeat", 'r', "{\"job_id\":1}"), PSD_DENIED);
     cr_assert_str_eq(psd_error_text(err),
                      "pr (uid 114) may not work job \"lr\"; an admin can allow it");
     cr_assert_eq(ask("heartbeat", 'x', "{\"job_id\":1,\"job\":\"x1\"}"), PSD_DENIED);
-    cr_assert_str_eq(psd_error_text(err), "px (uid 120) may not work job 1; an admin can allow it");
+    cr_assert_str_eq(
+        psd_error_text(err),
+        "px (uid 120) may not work job 1: its rules cover jobs \"x*\"; an admin can allow it");
     cr_assert_eq(ask("job_stop", 'x', "{\"job\":\"lr\"}"), PSD_DENIED);
-    cr_assert_str_eq(psd_error_text(err),
-                     "px (uid 120) may not stop job \"lr\"; an admin can allow it");
+    cr_assert_str_eq(
+        psd_error_text(err),
+        "px (uid 120) may not stop job \"lr\": its rules cover jobs \"x*\"; an admin can allow it");
     cr_assert_eq(ask("heartbeat", 'j', "{\"job_id\":1,\"job\":\"x1\"}"), PSD_DENIED);
     cr_assert_eq(ask("heartbeat", 'x', "{\"job\":1}"), PSD_DENIED);
 }
@@ -245,6 +251,12 @@ Test(control_may, a_stranger_hears_how_to_be_let_in)
     psd_error_clear(err);
     cr_assert_eq(ps_control_may(control, &request, err), PSD_DENIED);
     cr_assert_str_eq(psd_error_text(err), "192.0.2.1 is no principal");
+    cr_assert_eq(ask("node_beat", 'A', "{}"), PSD_DENIED); /* no rule can */
+    cr_assert_str_eq(psd_error_text(err), "pA (uid 65) may not peer node; only nodes may");
+    cr_assert_eq(ask("cluster_backup", 'o', "{}"), PSD_DENIED);
+    cr_assert_str_eq(psd_error_text(err),
+                     "po (uid 111) may not backup cluster; an admin can allow it");
+    psd_error_clear(err);
     control->is.rights = NULL; /* level plain */
     cr_assert_eq(ps_control_may(control, &request, NULL), PSD_OK);
 }

@@ -216,8 +216,9 @@ Test(shard_gate, a_refusal_names_who_and_what)
     cr_assert_str_eq(psd_error_text(err),
                      "pr (uid 114) may not write table \"w1\"; an admin can allow it");
     cr_assert_eq(ask(PS_KIND_PULL, OTHER), PSD_DENIED);
-    cr_assert_str_eq(psd_error_text(err),
-                     "pr (uid 114) may not read table 4; an admin can allow it");
+    cr_assert_str_eq(
+        psd_error_text(err),
+        "pr (uid 114) may not read table 4: its rules cover tables \"w*\"; an admin can allow it");
     cr_assert_eq(ask(PS_KIND_PULL, TABLE), PSD_OK);
     greet('d');
     cr_assert_eq(ask(PS_KIND_PULL, TABLE), PSD_DENIED);
@@ -303,8 +304,9 @@ Test(shard_gate, the_other_table_is_checked)
     dot.pull.op = PS_READ_DOT;
     dot.pull.other = OTHER;
     cr_assert_eq(ps_shard_gate_check(&gate, CONN, &dot, err), PSD_DENIED);
-    cr_assert_str_eq(psd_error_text(err),
-                     "pj (uid 106) may not read table 4; an admin can allow it");
+    cr_assert_str_eq(
+        psd_error_text(err),
+        "pj (uid 106) may not read table 4: its rules cover tables \"w*\"; an admin can allow it");
 }
 
 /* No uid is the uid of nobody, not that of all who have a key. */

@@ -47,6 +47,9 @@ Test(reach, names_what_the_system_says)
     expect_why(endpoint, PS_REACH_LISTENS,
                "something listens there and does not answer like psd: another service, the port of "
                "a shard, or a psd that hangs");
+    (void)strcat(endpoint, "#abc");
+    expect_why(endpoint, PS_REACH_LISTENS,
+               "does not answer under the key that the endpoint names: a psd with another key, ");
     (void)close(handle);
     expect_why("ipc:///nowhere/psd.ipc", PS_REACH_REFUSED_HERE, "No such file");
     expect_why("tcp://no-such-host.invalid:1", PS_REACH_REFUSED, "host \"no-such-host.invalid\": ");
