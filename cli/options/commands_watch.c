@@ -142,9 +142,11 @@ const ps_cmd_t ps_cmds_watch[] = {
          "endpoint: whether it answers, and if not, why. version: of psd and pscli. cluster: "
          "the problems and warnings of \"cluster status\". shards: row 0 of the first table, "
          "and by which transport it came. files: the limit of open files in this shell; less "
-         "than 1024 is a finding. memory: free space in /dev/shm, which shared-memory "
+         "than 1024 is a finding. locked: how much memory this shell may lock; less than 64 KiB "
+         "is a finding. memory: free space in /dev/shm, which shared-memory "
          "connections (lanes) use. disk: free space in the data directory. Less than 64 MiB "
-         "free is a finding. Exit code: 0 without findings, else 1.",
+         "free is a finding. What the caller may not look at is skipped, which is no finding. Exit "
+         "code: 0 without findings, else 1.",
      .examples = DOCTOR_EXAMPLES,
      .options = DOCTOR_OPTIONS,
      .flags = PS_CMD_WATCH,

@@ -14,6 +14,7 @@
 
 #define LITTLE_BYTES (UINT64_C(64) << 20) /* free: of shared memory, and of a disk */
 #define LITTLE_FILES 1024
+#define LITTLE_LOCKED (UINT64_C(64) << 10) /* bytes: what Linux gave every user long ago */
 #define FINDING_EXIT 1
 #define TEXT_SIZE 600
 
@@ -27,16 +28,28 @@ typedef struct doctor {
     ps_cli_t *cli;
     json_t *checks; /* borrowed from the document */
     size_t n_findings;
+    bool is_known; /* psd lets this caller in: what it refuses is not for it */
 } doctor_t;
+
+static void add(doctor_t *self, const char *check, const char *state, const char *text,
+                const char *cure)
+{
+    (void)json_array_append_new(
+        self->checks,
+        json_pack("{s:s,s:s,s:s,s:s}", "check", check, "state", state, "text", text, "cure", cure));
+}
 
 /* cure NULL: nothing is wrong. */
 static void say(doctor_t *self, const char *check, const char *text, const char *cure)
 {
-    (void)json_array_append_new(self->checks,
-                                json_pack("{s:s,s:s,s:s,s:s}", "check", check, "state",
-                                          cure == NULL ? "ok" : "finding", "text", text, "cure",
-                                          cure == NULL ? "" : cure));
+    add(self, check, cure == NULL ? "ok" : "finding", text, cure == NULL ? "" : cure);
     self->n_findings += cure == NULL ? 0 : 1;
+}
+
+/* It was not looked at, as this caller may not: nothing is wrong. */
+static void skip(doctor_t *self, const char *check, const psd_error_t *why)
+{
+    add(self, check, "skipped", psd_error_text(why), "");
 }
 
 /* ---- this process ---- */
@@ -104,6 +117,27 @@ static void look_at_files(doctor_t *self)
     say(self, "files", text,
         limit.rlim_cur < LITTLE_FILES
             ? "run \"ulimit -n 65536\"; in a systemd unit set LimitNOFILE=65536"
+            : NULL);
+}
+
+static void look_at_locked(doctor_t *self)
+{
+    struct rlimit limit = {0};
+    char text[TEXT_SIZE];
+
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0) {
+        return;
+    }
+    if (limit.rlim_cur == RLIM_INFINITY) {
+        say(self, "locked", "a process may lock as much memory as there is", NULL);
+        return;
+    }
+    (void)snprintf(text, sizeof text, "a process may lock %" PRIu64 " KiB of memory",
+                   (uint64_t)limit.rlim_cur >> 10);
+    say(self, "locked", text,
+        limit.rlim_cur < LITTLE_LOCKED
+            ? "carriers that write from memory to memory need it: run \"ulimit -l 65536\"; in a "
+              "systemd unit set LimitMEMLOCK=64M"
             : NULL);
 }
 
@@ -217,6 +251,10 @@ static void look_at_shards(doctor_t *self)
         }
         rc = pull_once(self, name, trace, why);
     }
+    if (rc == PSD_DENIED && self->is_known) {
+        skip(self, "shards", why);
+        return;
+    }
     if (rc != PSD_OK) {
         say(self, "shards", psd_error_text(why), psd_status_hint(rc));
         return;
@@ -227,6 +265,27 @@ static void look_at_shards(doctor_t *self)
     say(self, "shards", text, NULL);
 }
 
+/* A principal that is let in, and may not look at the cluster. */
+static void look_as_guest(doctor_t *self, double began_s, const psd_error_t *why)
+{
+    PSD_AUTO(ps_json_unref) json_t *caller = NULL;
+    char text[TEXT_SIZE];
+    psd_status_t rc = ps_cli_request(self->cli, "auth_whoami", NULL, NULL, &caller, NULL);
+
+    if (rc != PSD_OK || strcmp(ps_json_text(caller, "state"), "allowed") != 0) {
+        say(self, "endpoint", psd_error_text(why), psd_status_hint(PSD_DENIED));
+        return;
+    }
+    self->is_known = true;
+    (void)snprintf(text, sizeof text, "%.300s answers, in %.1f ms, and knows you as %.150s",
+                   self->cli->endpoint, (ps_cli_now_s() - began_s) * 1e3,
+                   ps_json_text(caller, "who"));
+    say(self, "endpoint", text, NULL);
+    skip(self, "version", why);
+    skip(self, "cluster", why);
+    look_at_shards(self);
+}
+
 static void look_from_here(doctor_t *self)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
@@ -235,10 +294,15 @@ static void look_from_here(doctor_t *self)
     psd_status_t rc = ps_cli_request(self->cli, "cluster_status", NULL, NULL, &status, why);
     char text[TEXT_SIZE];
 
+    if (rc == PSD_DENIED && self->cli->client != NULL) {
+        look_as_guest(self, began_s, why);
+        return;
+    }
     if (rc != PSD_OK) {
         say(self, "endpoint", psd_error_text(why), psd_status_hint(rc));
         return;
     }
+    self->is_known = true;
     (void)snprintf(text, sizeof text, "%.300s answers, in %.1f ms", self->cli->endpoint,
                    (ps_cli_now_s() - began_s) * 1e3);
     say(self, "endpoint", text, NULL);
@@ -260,6 +324,7 @@ psd_status_t ps_cmd_doctor(ps_cli_t *cli, psd_error_t *err)
     look_at_key(&self);
     look_from_here(&self);
     look_at_files(&self);
+    look_at_locked(&self);
     look_at_space(&self, "memory", "/dev/shm",
                   "shared-memory connections use it: make it larger (docker run --shm-size=2g)");
     look_at_disk(&self);

@@ -58,6 +58,13 @@ out_has '^endpoint +ok +tcp://127.0.0.1:[0-9]+ answers, in '
 out_has '^version +ok +psd has version '
 out_has '^cluster +ok +healthy, 1 nodes, 1 tables'
 out_has '^shards +ok +row 0 of table "w" came in [0-9.]+ ms from (lane|ipc|tcp)://'
+out_has '^locked +ok +a process may lock '
+(
+    ulimit -l 16
+    expect 1 doctor
+    out_has '^locked +finding +a process may lock 16 KiB of memory +carriers .*LimitMEMLOCK=64M'
+    [ "$n_failed" -eq 0 ]
+) || fail "a small limit of locked memory"
 PSD_KEY_FILE=$work/none expect 1 doctor
 out_has "^key +finding +PSD_KEY_FILE names .*/none: No such file or directory +pscli auth keygen me --file "
 : >"$work/open.key"

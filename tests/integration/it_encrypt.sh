@@ -88,6 +88,17 @@ as alice expect 1 auth can-i backup cluster
 out_is no
 as alice soon 4 'alice \(key .*\) may not look auth; an admin can' auth can-i write table bob.w --as reader
 as alice soon 4 'may not look auth' auth can-i write table bob.w --as nobody
+# ---- doctor: what a role may not look at is no finding ----
+as alice expect 0 doctor
+out_has '^endpoint +ok +tcp://.* answers, in [0-9.]+ ms, and knows you as alice \(key '
+out_has '^cluster +skipped +alice \(key .*\) may not look cluster; an admin can allow it'
+out_has '^version +skipped +'
+out_has '^shards +ok +row 0 of table "alice.w" came in '
+as operator expect 0 doctor
+out_has '^cluster +ok +healthy'
+out_has '^shards +skipped +.*operator \(key .*\) may not read table'
+as mallory expect 1 doctor
+out_has '^endpoint +finding +.*is no principal'
 as admin expect 0 auth list
 out_has '^alice +allowed +job +alice\.\* +alice-\* '
 out_has '^operator +allowed +operator +\* +\* '
