@@ -79,9 +79,8 @@ static void look_at_key(doctor_t *self)
         say(self, "key", psd_error_text(why), "set PSD_KEY_FILE to a key file");
     } else if (said.text == NULL && names_key) {
         say(self, "key", "the endpoint has psd's public key in it, but PSD_KEY_FILE is not set",
-            "run \"pscli auth keygen me\", ask an admin to run the command that it prints, then "
-            "set "
-            "PSD_KEY_FILE to the new file");
+            "ask an admin for a token (pscli auth invite NAME), run \"pscli auth accept\" with it, "
+            "and set what that prints");
     } else if (said.text == NULL) {
         say(self, "key",
             "PSD_KEY_FILE is not set; nobody needs a key on psd's own host, or at security.level "
