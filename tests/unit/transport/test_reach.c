@@ -47,7 +47,7 @@ Test(reach, names_what_the_system_says)
     expect_why(endpoint, PS_REACH_LISTENS,
                "something listens there and does not answer like psd: another service, the port of "
                "a shard, or a psd that hangs");
-    (void)strcat(endpoint, "#abc");
+    (void)snprintf(endpoint + strlen(endpoint), 8, "#abc");
     expect_why(endpoint, PS_REACH_LISTENS,
                "does not answer under the key that the endpoint names: a psd with another key, ");
     (void)close(handle);
