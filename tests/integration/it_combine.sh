@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The property combine of a table, by pscli and $PSD_COMBINE: made, shown,
-# refused, changed while idle, not while a worker runs; and a training over it,
-# whose model is the same at each run. PSD_LR_PROGRAM comes from meson.
+# The property combine of a table, by pscli, $PSD_COMBINE and the overlay: made,
+# shown, refused, changed while idle, not while a worker runs; and a training over
+# it, whose model is the same at each run. PSD_LR_PROGRAM,
+# PSD_BCD_PROGRAM and PSD_WORKER_PROGRAM come from meson.
 # shellcheck source-path=SCRIPTDIR source=cli_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
 data=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../data/agaricus" && pwd)
@@ -83,4 +84,45 @@ combines each each
 if cmp -s "$work/first" "$work/each"; then
     fail "a mean of each clock is the same as each push by itself"
 fi
+
+# A job with the overlay makes tables whose deltas can go through relays, and has the
+# bits that $PSD_COMBINE gives without it.
+PSD_COMBINE=clock-sum expect 0 run -n 3 --job sums -- "$PSD_LR_PROGRAM" \
+    --train "$train" --table sums --epochs 2 --minibatch 100 --save "$work/sums"
+expect 0 run -n 3 --job tree --overlay tree -- "$PSD_LR_PROGRAM" --train "$train" \
+    --table tree --epochs 2 --minibatch 100 --save "$work/tree"
+combines tree clock-sum
+cmp "$work/sums" "$work/tree" || fail "the overlay's own combine has other bits"
+
+# weights HOW ARGS...: the table that psd-worker makes, with these of pscli run.
+weights() {
+    local how=$1
+    shift
+    expect 0 run -n 2 "$@" -- "$PSD_WORKER_PROGRAM"
+    combines weights "$how"
+    expect 0 table drop weights --yes
+}
+for policy in pairs queue auto; do
+    weights clock-sum --overlay "$policy"
+done
+weights each --overlay off
+# Who names one gets it.
+PSD_COMBINE=each weights each --overlay tree
+PSD_COMBINE=clock-mean weights clock-mean --overlay tree
+# No delta goes from worker to worker.
+PSD_OVERLAY_LINKS=star weights each --overlay tree
+PSD_OVERLAY_UP=off weights each --overlay tree
+# An updater that does not add up: psd-bcd assigns its weights.
+expect 0 run -n 2 --job bcd --overlay tree -- "$PSD_BCD_PROGRAM" --train "$train" \
+    --table bcd --passes 3
+combines bcd each
+# A table that is there, made without the overlay by another, counts as it is; so does
+# one that was made with it.
+expect 0 run -n 2 --job without -- "$PSD_WORKER_PROGRAM"
+expect 0 run -n 2 --job with --overlay tree -- "$PSD_WORKER_PROGRAM"
+combines weights each
+expect 0 table drop weights --yes
+expect 0 run -n 2 --job with2 --overlay tree -- "$PSD_WORKER_PROGRAM"
+expect 0 run -n 2 --job without2 -- "$PSD_WORKER_PROGRAM"
+combines weights clock-sum
 cli_finish

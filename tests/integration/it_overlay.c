@@ -221,7 +221,9 @@ static bool work(const run_t *run, uint32_t worker, psd_error_t *err)
     CHECK_OK(psd_connect(run->endpoint, NULL, &client, err), err);
     CHECK_OK(psd_spec_set(spec, "rows", "400", err), err);
     CHECK_OK(psd_spec_set(spec, "type", run->is_counted ? "i64" : "f32", err), err);
-    CHECK_OK(psd_spec_set(spec, "combine", "clock-sum", err), err);
+    if (getenv("PSD_OVERLAY") == NULL) { /* with it that is the default */
+        CHECK_OK(psd_spec_set(spec, "combine", "clock-sum", err), err);
+    }
     CHECK_OK(psd_join(client, run->job, worker, run->n_workers, 0, err), err);
     CHECK_OK(psd_table_ensure(client, run->job, spec, &table, err), err);
     if (getenv("PSD_OVERLAY") != NULL) {
@@ -453,6 +455,46 @@ static bool sums_are_exact(const daemon_t *d, run_t *run, const int64_t *values)
     return true;
 }
 
+/* A client that attaches makes tables as the one that joined would. To be called when nothing is
+ * forked any more: this process gets threads. */
+static bool attached_sums(const char *endpoint, psd_error_t *err)
+{
+    psd_client_t *joined = NULL;
+    psd_client_t *attached = NULL;
+    psd_spec_t *spec = psd_spec_new();
+    psd_table_t *table = NULL;
+    char *reply = NULL;
+
+    CHECK(setenv("PSD_OVERLAY", "tree", 1) == 0);
+    CHECK_OK(psd_connect(endpoint, NULL, &joined, err), err);
+    CHECK_OK(psd_connect(endpoint, NULL, &attached, err), err);
+    CHECK_OK(psd_join(joined, "attached", 0, 1, 0, err), err);
+    CHECK_OK(psd_attach(attached, joined, err), err);
+    CHECK_OK(psd_spec_set(spec, "rows", "8", err), err);
+    CHECK_OK(psd_table_ensure(attached, "attached", spec, &table, err), err);
+    CHECK_OK(psd_request(attached, "{\"op\":\"table_inspect\",\"name\":\"attached\"}", WAIT_MS,
+                         &reply, err),
+             err);
+    CHECK(strstr(reply, "\"combine\":\"clock-sum\"") != NULL);
+    psd_free(reply);
+    psd_spec_destroy(&spec);
+    psd_table_close(&table);
+    CHECK_OK(psd_leave(attached, WAIT_MS, err), err);
+    CHECK_OK(psd_leave(joined, WAIT_MS, err), err);
+    psd_close(&attached);
+    psd_close(&joined);
+    return true;
+}
+
+static bool look_at_attached(const char *endpoint)
+{
+    psd_error_t *err = psd_error_new();
+    bool ok = attached_sums(endpoint, err);
+
+    psd_error_destroy(&err);
+    return ok;
+}
+
 static void *share(size_t size)
 {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -479,6 +521,7 @@ int main(void)
         run.leaves = i % 2 != 0;
         ok = ok && sums_are_exact(&d, &run, values);
     }
+    ok = ok && look_at_attached(d.control);
     ok = daemon_end(&d, SIGTERM) && ok;
     daemon_drop(&d, !ok);
     return ok ? 0 : 1;

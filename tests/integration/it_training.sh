@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The program of docs/training.md, alone and as four workers: it learns, reads
-# each sample once, and a file that is not there is one clear error.
+# The program of docs/training.md, alone and as four workers, without the overlay
+# and with it: it learns, reads each sample once, and a file that is not there is one clear error.
 # PSD_TRAIN_PROGRAM comes from meson.
 # shellcheck source-path=SCRIPTDIR source=cli_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
@@ -23,12 +23,17 @@ awk "BEGIN { exit !($(right_in "$work/out") > 0.97) }" ||
     fail "one worker has $(right_in "$work/out") right"
 expect 0 table drop train-weights --yes
 
-expect 0 run -n 4 -- "$PSD_TRAIN_PROGRAM" "$train" 20
-[ "$(sed -n 's/.*epoch 20: \([0-9]*\) samples.*/\1/p' "$work/out" |
-    awk '{ n += $1 } END { print n }')" -eq 6513 ] ||
-    fail "four workers did not read each sample once"
-right_in "$work/out" | awk '$1 < 0.93 { exit 1 } END { exit NR != 4 }' ||
-    fail "four workers have $(right_in "$work/out" | tr '\n' ' ') right"
+for overlay in off tree; do
+    expect 0 run -n 4 --overlay $overlay -- "$PSD_TRAIN_PROGRAM" "$train" 20
+    [ "$(sed -n 's/.*epoch 20: \([0-9]*\) samples.*/\1/p' "$work/out" |
+        awk '{ n += $1 } END { print n }')" -eq 6513 ] ||
+        fail "overlay $overlay: four workers did not read each sample once"
+    right_in "$work/out" | awk '$1 < 0.93 { exit 1 } END { exit NR != 4 }' ||
+        fail "overlay $overlay: four workers have $(right_in "$work/out" | tr '\n' ' ') right"
+    expect 0 table inspect train-weights -o json
+    out_has "\"combine\": *\"$([ $overlay = off ] && echo each || echo clock-sum)\""
+    expect 0 table drop train-weights --yes
+done
 
 rc=0
 "$PSD_TRAIN_PROGRAM" "$work/none" >"$work/out" 2>"$work/err" || rc=$?

@@ -132,6 +132,7 @@ typedef struct ps_client_worker {
     ps_op_worker_t stamp; /* of requests made now; its clock: those finished */
     uint64_t start;       /* clocks counted as finished when it joined */
     psd_status_t ended;   /* PSD_OK, or why it is no worker any more */
+    bool has_overlay;     /* it asks for one, so that tables which it makes can use it */
 } ps_client_worker_t;
 
 /* What lib/client/job does in each turn of a worker's client. */

@@ -238,7 +238,7 @@ static psd_status_t become(psd_client_t *client, const ps_wish_t *wish, ps_beat_
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = make_question(wish);
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     PSD_AUTO(ps_free_at) ps_membership_t *self = ps_alloc(1, sizeof *self);
-    ps_client_worker_t worker = {.stamp.worker = wish->worker};
+    ps_client_worker_t worker = {.stamp.worker = wish->worker, .has_overlay = wish->has_overlay};
     psd_status_t rc = PSD_OK;
 
     if (self == NULL) {
@@ -301,16 +301,32 @@ static psd_status_t become_any(psd_client_t *client, ps_wish_t *wish, ps_relay_t
     return rc;
 }
 
-psd_status_t ps_join_bare(psd_client_t *client, ps_wish_t *wish, psd_error_t *err)
+/* The one that gives a session says the level, too. */
+static psd_status_t want_session(psd_client_t *client, psd_error_t *err)
 {
-    ps_relay_thread_t *relay = NULL;
-    psd_status_t rc = ps_gather_servers(client, err);
+    return ps_client_is_guest(client)
+               ? ps_client_want_session(client, client->options.timeout_ms, err)
+               : PSD_OK;
+}
+
+static psd_status_t join(psd_client_t *client, ps_wish_t *wish, ps_relay_thread_t **relay_p,
+                         psd_error_t *err)
+{
+    psd_status_t rc = client->has_gathered ? PSD_OK : ps_gather_servers(client, err);
 
     if (rc != PSD_OK) {
         return rc;
     }
-    return wish->any_rank ? become_any(client, wish, &relay, err)
-                          : become(client, wish, NULL, &relay, err);
+    return wish->any_rank ? become_any(client, wish, relay_p, err)
+                          : become(client, wish, NULL, relay_p, err);
+}
+
+psd_status_t ps_join_bare(psd_client_t *client, ps_wish_t *wish, psd_error_t *err)
+{
+    ps_relay_thread_t *relay = NULL;
+    psd_status_t rc = want_session(client, err);
+
+    return rc == PSD_OK ? join(client, wish, &relay, err) : rc;
 }
 
 static psd_status_t check_free(const psd_client_t *client, psd_error_t *err)
@@ -339,18 +355,12 @@ psd_status_t psd_join(psd_client_t *client, const char *job, int64_t worker, uin
     if (rc != PSD_OK) {
         return rc;
     }
-    if (ps_client_is_guest(client)) { /* the one that gives a session says the level, too */
-        rc = ps_client_want_session(client, client->options.timeout_ms, err);
-    }
+    rc = want_session(client, err);
     if (rc == PSD_OK) {
         rc = ps_overlay_open(client, &wish, &relay, err);
     }
-    if (rc == PSD_OK && !client->has_gathered) {
-        rc = ps_gather_servers(client, err);
-    }
     if (rc == PSD_OK) {
-        rc = wish.any_rank ? become_any(client, &wish, &relay, err)
-                           : become(client, &wish, NULL, &relay, err);
+        rc = join(client, &wish, &relay, err);
     }
     ps_relay_thread_stop(&relay, 0); /* it was not taken, or there is none */
     return rc == PSD_OK ? rc
@@ -381,6 +391,7 @@ psd_status_t psd_attach(psd_client_t *client, const psd_client_t *joined, psd_er
     wish.worker = joined->worker.stamp.worker;
     wish.n_workers = other->n_workers;
     wish.max_delay = other->max_delay;
+    wish.has_overlay = joined->worker.has_overlay;
     rc = become(client, &wish, joined->worker.beat, &relay, err);
     return rc == PSD_OK ? rc
                         : psd_error_wrap(err, rc, "attach to worker %" PRIu32 " of job \"%s\"",

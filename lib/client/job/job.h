@@ -60,7 +60,8 @@ typedef struct ps_wish {
     uint32_t n_workers;
     int32_t max_delay;
     bool attach;
-    bool any_rank; /* psd_join takes a free one; worker is 0 */
+    bool any_rank;    /* psd_join takes a free one; worker is 0 */
+    bool has_overlay; /* deltas may go from worker to worker, by what its environment says */
 } ps_wish_t;
 
 /* Takes what psd_join's arguments leave open from the environment. Errors:
@@ -69,17 +70,17 @@ PSD_MUST_CHECK psd_status_t ps_wish_resolve(const char *job, int64_t worker, uin
                                             int32_t max_delay, ps_wish_t *ret_wish,
                                             psd_error_t *err);
 
-/* What psd_join does for a client that sends nothing: without an overlay. It waits for
+/* What psd_join does, without an overlay: for a client that trains nothing. It waits for
  * PSD_SERVERS, too. Errors: those of psd_join. */
 PSD_MUST_CHECK psd_status_t ps_join_bare(psd_client_t *client, ps_wish_t *wish, psd_error_t *err);
 
 /* The call-backs of a client that is a worker; the second, of one that has a relay. */
 extern const ps_job_hooks_t ps_membership_hooks;
 extern const ps_job_hooks_t ps_membership_relay_hooks;
-/* overlay.c: the relay of a client that joins, as its environment asks for it. ret_relay: NULL:
- * it asks for none. Errors: PSD_INVALID a setting that this build, or this job, cannot follow;
- * those of ps_relay_thread_open. */
-PSD_MUST_CHECK psd_status_t ps_overlay_open(const psd_client_t *client, const ps_wish_t *wish,
+/* overlay.c: the relay of a client that joins, as its environment asks for it; sets has_overlay of
+ * the wish. ret_relay: NULL: it asks for none, or goes on without. Errors: PSD_INVALID a setting
+ * that this build, or this job, cannot follow; those of ps_relay_thread_open. */
+PSD_MUST_CHECK psd_status_t ps_overlay_open(const psd_client_t *client, ps_wish_t *wish,
                                             ps_relay_thread_t **ret_relay, psd_error_t *err);
 /* Ends the relay, which passes on what it has. Takes a client that has none. */
 void ps_overlay_end(psd_client_t *client);

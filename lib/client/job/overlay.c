@@ -219,7 +219,7 @@ static psd_status_t open_relay(const psd_client_t *client, choice_t *choice, con
     return rc;
 }
 
-psd_status_t ps_overlay_open(const psd_client_t *client, const ps_wish_t *wish,
+psd_status_t ps_overlay_open(const psd_client_t *client, ps_wish_t *wish,
                              ps_relay_thread_t **ret_relay, psd_error_t *err)
 {
     ps_environment_t listen;
@@ -232,7 +232,8 @@ psd_status_t ps_overlay_open(const psd_client_t *client, const ps_wish_t *wish,
     if (rc == PSD_OK) {
         rc = choose(wish, &choice, err);
     }
-    if (rc != PSD_OK || !choice.up) {
+    wish->has_overlay = rc == PSD_OK && choice.up;
+    if (!wish->has_overlay) {
         return rc;
     }
     rc = read("PSD_OVERLAY_LISTEN", NULL, &listen, err);

@@ -208,16 +208,16 @@ static void note_set(psd_spec_t *self, size_t i)
     }
 }
 
-psd_status_t ps_spec_settle_combine(ps_table_spec_t *spec, psd_error_t *err)
+psd_status_t ps_spec_settle_combine(ps_table_spec_t *spec, ps_combine_t fallback, psd_error_t *err)
 {
     ps_environment_t said;
-    ps_combine_t combine = PS_COMBINE_EACH;
+    ps_combine_t combine = fallback;
     psd_status_t rc = ps_environment_read("PSD_COMBINE", &said, err);
 
-    if (rc != PSD_OK || said.text == NULL) {
+    if (rc != PSD_OK) {
         return rc;
     }
-    rc = ps_combine_parse(said.text, &combine, err);
+    rc = said.text == NULL ? PSD_OK : ps_combine_parse(said.text, &combine, err);
     if (rc != PSD_OK) {
         return psd_error_wrap(err, rc, "%s", said.origin);
     }

@@ -13,10 +13,11 @@ struct psd_spec {
     bool replicas_set;     /* the same */
 };
 
-/* What a new table of this spec combines when nobody said it: $PSD_COMBINE for
- * updaters that add up deltas or gradients, each for all others. Errors:
- * PSD_INVALID, naming the variable. */
-PSD_MUST_CHECK psd_status_t ps_spec_settle_combine(ps_table_spec_t *spec, psd_error_t *err);
+/* What a new table of this spec combines when nobody said it: $PSD_COMBINE, else fallback, for
+ * updaters that add up deltas or gradients; each for all others. Errors: PSD_INVALID, naming the
+ * variable. */
+PSD_MUST_CHECK psd_status_t ps_spec_settle_combine(ps_table_spec_t *spec, ps_combine_t fallback,
+                                                   psd_error_t *err);
 /* The same of its copies: $PSD_REPLICAS. */
 PSD_MUST_CHECK psd_status_t ps_spec_settle_replicas(ps_table_spec_t *spec, psd_error_t *err);
 #endif

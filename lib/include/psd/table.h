@@ -37,8 +37,10 @@ PSD_EXPORT void psd_spec_destroy(psd_spec_t **self_p);
  *           last change, for psd_pull_changed
  * combine   each | clock-sum | clock-mean: in a job with max_delay 0 the pushes
  *           of one clock run the updater one by one, or their sum, or mean over
- *           the workers, runs it once (docs/guarantees.md). Default:
- *           $PSD_COMBINE for updaters that add deltas or take gradients, else
+ *           the workers, runs it once (docs/guarantees.md). Default for
+ *           updaters that add deltas or take gradients: $PSD_COMBINE; else
+ *           clock-sum if the client is a worker whose deltas may go from worker
+ *           to worker ($PSD_OVERLAY, docs/overlay.md); else each. For others:
  *           each
  * filter    for calls that set none: as psd_call_set_filter, default none
  * Errors: PSD_INVALID, naming key, value and what is allowed.
@@ -58,7 +60,8 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_open(psd_client_t *client, cons
                                                       psd_table_t **ret_table, psd_error_t *err);
 /* Opens the table, or creates it from spec when it does not exist (of several
  * clients the first one creates it). An existing table must agree with spec in
- * rows, cols, type, keys and updater, and in combine if spec sets it. Errors: PSD_TABLE_EXISTS it
+ * rows, cols, type, keys and updater, and in combine if spec sets it; else it keeps its own.
+ * Errors: PSD_TABLE_EXISTS it
  * does not agree; those of psd_table_create. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_ensure(psd_client_t *client, const char *name,
                                                         const psd_spec_t *spec,

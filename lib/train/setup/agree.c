@@ -154,6 +154,7 @@ static void leave_failed(const meeting_t *self, const psd_error_t *why)
 
 static psd_status_t meet(meeting_t *self, int32_t *ret_max_delay, psd_error_t *err)
 {
+    ps_wish_t wish = self->wish;
     psd_status_t rc = PSD_OK;
 
     if (snprintf(self->name, sizeof self->name, "%s.agree.%" PRIu32, self->wish.job,
@@ -164,11 +165,12 @@ static psd_status_t meet(meeting_t *self, int32_t *ret_max_delay, psd_error_t *e
                              self->wish.job, sizeof self->name - sizeof LONGEST);
     }
     /* Without clocks: a worker of a meeting that failed keeps its clock from
-     * there, and the others could never catch up. */
-    rc = psd_join(self->client, self->name, self->wish.any_rank ? -1 : (int64_t)self->wish.worker,
-                  self->wish.n_workers, -1, err);
+     * there, and the others could never catch up. And without the overlay, which needs them. */
+    wish.job = self->name;
+    wish.max_delay = -1;
+    rc = ps_join_bare(self->client, &wish, err);
     if (rc != PSD_OK) {
-        return rc;
+        return psd_error_wrap(err, rc, "join job \"%s\" as worker %" PRIu32, wish.job, wish.worker);
     }
     self->wish.worker = psd_worker(self->client);
     rc = open_table(self, err);
