@@ -186,6 +186,83 @@ bool ps_job_view_holds(const ps_job_view_t *self, const ps_worker_view_t *waiter
     return *ret_clock < waiter->for_clock;
 }
 
+/* ---- on the way through relays ---- */
+
+typedef struct finish {
+    const ps_job_view_t *view;
+    uint64_t clock;
+} finish_t;
+
+/* A pull waits for the clock that its worker has finished, which heartbeats say later. */
+static bool has_finished(const void *context, uint32_t rank)
+{
+    const finish_t *self = context;
+    const ps_worker_view_t *worker = find(self->view, rank);
+
+    return worker != NULL && (worker->clock >= self->clock ||
+                              (worker->wait == PS_WAIT_PULL && worker->for_clock >= self->clock));
+}
+
+/* When that worker finished the clock, as far as known. */
+static uint64_t finished_ms(const ps_job_view_t *self, const ps_worker_view_t *worker,
+                            uint64_t clock)
+{
+    const ps_watched_t *watched = ps_watch_find(self->watch, worker->is->worker);
+
+    if (watched != NULL && watched->joins == worker->is->joins && watched->clock >= clock) {
+        return watched->clock_ms;
+    }
+    return worker->wait == PS_WAIT_PULL ? worker->since_ms : self->now_ms;
+}
+
+/* The relay that has the push of that worker which another waits for. false: it has finished no
+ * such clock, or pushed directly, as far as known. */
+static bool find_stay(const ps_job_view_t *self, const ps_worker_view_t *waiter,
+                      const ps_worker_view_t *other, ps_overlay_stay_t *ret_stay)
+{
+    const finish_t finish = {.view = self, .clock = waiter->for_clock};
+
+    return self->watch != NULL && (waiter->wait == PS_WAIT_PULL || waiter->wait == PS_WAIT_PUSH) &&
+           has_finished(&finish, other->is->worker) &&
+           ps_overlay_job_stay(&self->watch->overlay, other->is->worker,
+                               waiter->table + waiter->partition, waiter->for_clock, has_finished,
+                               &finish, ret_stay);
+}
+
+static void print_stay(const ps_overlay_stay_t *stay, const ps_worker_view_t *other, bool is_own,
+                       double for_s, char ret_text[PS_HOLDER_SIZE])
+{
+    char whose[40] = "its own push";
+    char then[48] = "goes on to the node";
+
+    if (!is_own) {
+        (void)snprintf(whose, sizeof whose, "the push of worker %" PRIu32, other->is->worker);
+    }
+    if (stay->waits_for != PS_OVERLAY_NODES) {
+        (void)snprintf(then, sizeof then, "waits for worker %" PRIu32, stay->waits_for);
+    }
+    (void)snprintf(ret_text, PS_HOLDER_SIZE,
+                   "%s (with the relay of worker %" PRIu32 " for %.1f s, which %s)", whose,
+                   stay->relay, for_s, then);
+}
+
+void ps_job_view_print(const ps_job_view_t *self, const ps_worker_view_t *waiter, size_t i,
+                       uint64_t clock, char ret_text[PS_HOLDER_SIZE])
+{
+    const ps_worker_view_t *other = &self->workers[i];
+    ps_overlay_stay_t stay = {.relay = 0};
+    uint64_t since_ms = 0;
+
+    if (find_stay(self, waiter, other, &stay)) {
+        since_ms = finished_ms(self, other, waiter->for_clock);
+        print_stay(&stay, other, other == waiter,
+                   self->now_ms > since_ms ? (double)(self->now_ms - since_ms) / 1000.0 : 0,
+                   ret_text);
+    } else {
+        ps_holder_print(self->registry, self->job->id, other->is, clock, ret_text, PS_HOLDER_SIZE);
+    }
+}
+
 void ps_job_view_where(const ps_job_view_t *self, const ps_worker_view_t *waiter,
                        char ret_text[PS_WHERE_SIZE])
 {

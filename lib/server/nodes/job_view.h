@@ -11,11 +11,12 @@
 #ifndef PS_SERVER_JOB_VIEW_H
 #define PS_SERVER_JOB_VIEW_H
 
+#include "server/nodes/watch.h"
 #include "server/shards/shards.h"
 #include "protocol/registry/registry_work.h"
 #include "protocol/waiters/waiters.h"
 
-#define PS_HOLDER_SIZE 96
+#define PS_HOLDER_SIZE 160
 #define PS_WHERE_SIZE 192
 
 /* What a worker has waited for longest. */
@@ -55,6 +56,8 @@ typedef struct ps_job_view {
     ps_ranks_t at_barrier;
     uint64_t now_ms;
     const ps_answers_t *answers; /* borrowed; of all shards, WAITING */
+    const ps_watch_t *watch;     /* borrowed; for the caller to set. NULL: it says nothing of
+                                    relays */
 } ps_job_view_t;
 
 /* Neither stopped nor ended. */
@@ -70,6 +73,11 @@ void ps_job_view_done(ps_job_view_t *self);
 /* Whether the i-th worker holds up the wait of another, and at which clock. */
 bool ps_job_view_holds(const ps_job_view_t *self, const ps_worker_view_t *waiter, size_t i,
                        uint64_t *ret_clock);
+/* How the i-th worker, at that clock, holds up the wait of another: as ps_holder_print; or, where
+ * it has finished the clock and its push is on its way through relays, "the push of worker 1 (with
+ * the relay of worker 0 for 1.2 s, which waits for worker 3)". */
+void ps_job_view_print(const ps_job_view_t *self, const ps_worker_view_t *waiter, size_t i,
+                       uint64_t clock, char ret_text[PS_HOLDER_SIZE]);
 /* "table w partition 3", "barrier", or "queue input". */
 void ps_job_view_where(const ps_job_view_t *self, const ps_worker_view_t *waiter,
                        char ret_text[PS_WHERE_SIZE]);

@@ -409,6 +409,57 @@ bool ps_overlay_job_to_doc(const ps_overlay_job_t *self, ps_doc_t *doc)
     return ps_relay_facts_to_doc(&facts, doc);
 }
 
+/* ---- where a delta is ---- */
+
+/* Does what this member gives pass that relay, or begin there? */
+static bool passes(const uint32_t *parents, size_t n, size_t member, size_t relay)
+{
+    for (size_t step = 0; step < n && member != relay && member < n; step++) {
+        member = parents[member];
+    }
+    return member == relay;
+}
+
+/* One who sends through that relay and is not ready; SIZE_MAX: all are. */
+static size_t find_late(const ps_overlay_job_t *self, const uint32_t *parents, size_t relay,
+                        bool (*is_ready)(const void *context, uint32_t worker), const void *context)
+{
+    const ps_relay_facts_t *facts = &self->facts;
+
+    for (size_t i = 0; i < facts->n_members; i++) {
+        if (passes(parents, facts->n_members, i, relay) &&
+            !is_ready(context, facts->members[i].worker)) {
+            return i;
+        }
+    }
+    return SIZE_MAX;
+}
+
+bool ps_overlay_job_stay(const ps_overlay_job_t *self, uint32_t worker, uint32_t colour,
+                         uint64_t clock, bool (*is_ready)(const void *context, uint32_t worker),
+                         const void *context, ps_overlay_stay_t *ret_stay)
+{
+    const ps_relay_facts_t *facts = &self->facts;
+    size_t at = ps_relay_facts_find(facts, worker);
+    const uint32_t *parents = NULL;
+    size_t late = SIZE_MAX;
+
+    if (at == SIZE_MAX || clock <= facts->clock ||
+        (self->is_auto && !self->pilot.choice.uses_tree)) {
+        return false;
+    }
+    parents = facts->parents + (colour % facts->n_colours) * facts->n_members;
+    late = find_late(self, parents, at, is_ready, context);
+    while (late == SIZE_MAX && parents[at] != PS_OVERLAY_NODES) {
+        at = parents[at];
+        late = find_late(self, parents, at, is_ready, context);
+    }
+    *ret_stay = (ps_overlay_stay_t){.relay = facts->members[at].worker,
+                                    .waits_for = late == SIZE_MAX ? PS_OVERLAY_NODES
+                                                                  : facts->members[late].worker};
+    return true;
+}
+
 /* ---- view ---- */
 
 /* What was measured of a link: bytes per second, and of pairs and queue the bytes themselves. */

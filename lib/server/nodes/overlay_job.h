@@ -55,6 +55,19 @@ PSD_MUST_CHECK psd_status_t ps_overlay_job_beat(ps_overlay_job_t *self, const ps
                                                 const ps_overlay_beat_t *beat, psd_error_t *err);
 /* The plan as workers get it: in a star nobody is in it. false: no memory. */
 PSD_MUST_CHECK bool ps_overlay_job_to_doc(const ps_overlay_job_t *self, ps_doc_t *doc);
+/* Where a delta is, by the plan. */
+typedef struct ps_overlay_stay {
+    uint32_t relay;     /* of that worker */
+    uint32_t waits_for; /* a worker that sends through it and is not ready; PS_OVERLAY_NODES: none,
+                           it goes on to them */
+} ps_overlay_stay_t;
+
+/* Which relay has the delta of a worker for the clock before `clock`, in that colour: the first
+ * one on its way that waits for somebody. is_ready: whether a worker has finished that clock.
+ * false: it goes to the nodes without a relay. */
+bool ps_overlay_job_stay(const ps_overlay_job_t *self, uint32_t worker, uint32_t colour,
+                         uint64_t clock, bool (*is_ready)(const void *context, uint32_t worker),
+                         const void *context, ps_overlay_stay_t *ret_stay);
 /* "overlay" for people: the plan without its key. false: no memory. */
 PSD_MUST_CHECK bool ps_overlay_job_view(const ps_overlay_job_t *self, ps_doc_t *doc);
 #endif

@@ -23,6 +23,8 @@ typedef struct ps_watched {
     uint64_t refused_plan;              /* version of the empty plan sent with a refusal; 0: none */
     uint64_t released;                  /* highest barrier that opened for it */
     uint64_t left[PS_MEMBERS_MAX / 64]; /* a bit a member */
+    uint64_t clock;                     /* that a worker with a relay finished last … */
+    uint64_t clock_ms;                  /* … and when, by its heartbeats; boot clock */
     uint64_t lost_ms;                   /* boot clock; 0: not seen lost */
     uint64_t silent_ms;                 /* how long it had been silent then */
     char reason[PS_REASON_MAX + 1];     /* why it failed; "": it did not */

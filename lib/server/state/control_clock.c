@@ -12,7 +12,11 @@ static double seconds(uint64_t ms)
 static psd_status_t init_view(ps_control_t *self, const ps_control_request_t *request,
                               const ps_job_t *job, ps_job_view_t *view, psd_error_t *err)
 {
-    return ps_job_view_init(view, self->is.registry, &self->waiters, request->answers, job, err);
+    psd_status_t rc =
+        ps_job_view_init(view, self->is.registry, &self->waiters, request->answers, job, err);
+
+    view->watch = ps_watches_find(&self->watches, job->id);
+    return rc;
 }
 
 /* The view of the job that the request names. */
@@ -36,8 +40,7 @@ static bool add_holders(const ps_job_view_t *view, const ps_worker_view_t *waite
         uint64_t clock = 0;
 
         if (waiter->wait != PS_WAIT_NONE && ps_job_view_holds(view, waiter, i, &clock)) {
-            ps_holder_print(view->registry, view->job->id, view->workers[i].is, clock, text,
-                            sizeof text);
+            ps_job_view_print(view, waiter, i, clock, text);
             done = ps_doc_append_text(array, text);
         }
     }

@@ -87,6 +87,18 @@ static psd_status_t refuse_relay(const ps_control_request_t *request, const char
     return doc != NULL && ps_relay_facts_to_doc(&nobody, doc) ? PSD_OK : ps_control_no_memory(err);
 }
 
+/* When it has finished its clock: since then its push is on its way. */
+static void note_clock(ps_watched_t *watched, const ps_overlay_beat_t *beat)
+{
+    uint64_t clock = beat->report == NULL ? beat->clock : beat->report->clock;
+    uint64_t ago_us = beat->report == NULL ? 0 : beat->report->ago_us;
+
+    if (clock > watched->clock) {
+        watched->clock = clock;
+        watched->clock_ms = (beat->now_us > ago_us ? beat->now_us - ago_us : 0) / 1000;
+    }
+}
+
 psd_status_t ps_control_overlay_beat(ps_control_t *self, const ps_control_request_t *request,
                                      const ps_job_t *job, uint32_t rank, uint64_t clock,
                                      psd_error_t *err)
@@ -119,6 +131,7 @@ psd_status_t ps_control_overlay_beat(ps_control_t *self, const ps_control_reques
         return refuse_relay(request, refusal, ps_watch_find(watch, rank), beat.known, err);
     }
     if (rc == PSD_OK) {
+        note_clock(ps_watch_find(watch, rank), &beat);
         rc = key_of(watch, &key, err);
     }
     if (rc == PSD_OK) {

@@ -39,8 +39,7 @@ static bool add_holders(const why_t *self, const ps_worker_view_t *waiter, ps_do
         uint64_t clock = 0;
 
         if (ps_job_view_holds(view, waiter, i, &clock)) {
-            ps_holder_print(view->registry, view->job->id, view->workers[i].is, clock, text,
-                            sizeof text);
+            ps_job_view_print(view, waiter, i, clock, text);
             done = ps_doc_append_text(array, text) &&
                    ps_buffer_print(words, "%s%s", words->size == 0 ? "" : ", ", text);
         }
@@ -355,6 +354,7 @@ psd_status_t ps_control_why(ps_control_t *self, ps_control_request_t *request, p
         return rc;
     }
     why.watch = ps_watches_find(&self->watches, job->id);
+    view.watch = why.watch;
     state = ps_registry_job_state(self->is.registry, job->id);
     if (!ps_doc_set_text(request->reply, "job", job->name) ||
         !ps_doc_set_text(request->reply, "state", state) || !fill(&why, state, request->reply)) {
