@@ -513,7 +513,8 @@ static bool add_pilot(const ps_overlay_job_t *self, ps_doc_t *overlay)
            ps_doc_set_u64(overlay, "next_try", wait) && add_links(self, links);
 }
 
-/* Whom it sends to, for each colour: "worker 3", "nodes"; and where it is, without its key. */
+/* Whom it sends to, for each colour: "worker 3", "nodes"; where it is, without its key; and how its
+ * links to other relays are, which have keys or none. */
 static bool add_way(const ps_relay_facts_t *facts, size_t i, ps_doc_t *array)
 {
     char relay[PS_ENDPOINT_MAX + 1];
@@ -523,7 +524,9 @@ static bool add_way(const ps_relay_facts_t *facts, size_t i, ps_doc_t *array)
 
     (void)snprintf(relay, sizeof relay, "%.*s", (int)strcspn(facts->members[i].relay, "#"),
                    facts->members[i].relay);
-    fits = fits && ps_doc_set_text(doc, "relay", relay);
+    fits = fits && ps_doc_set_text(doc, "relay", relay) &&
+           ps_doc_set_text(doc, "link",
+                           strchr(facts->members[i].relay, '#') == NULL ? "plain" : "curve");
 
     for (uint32_t colour = 0; fits && colour < facts->n_colours; colour++) {
         uint32_t parent = facts->parents[colour * facts->n_members + i];

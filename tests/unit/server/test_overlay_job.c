@@ -146,7 +146,8 @@ Test(overlay_job, a_relay_with_another_key_is_another_one)
     cr_assert(ps_overlay_job_view(&overlay, doc));
     cr_assert(ps_doc_print(doc, &text));
     cr_assert(ps_buffer_append(&text, "", 1));
-    cr_assert_not_null(strstr((const char *)text.data, "\"relay\":\"tcp://h0:1\""));
+    cr_assert_not_null(
+        strstr((const char *)text.data, "\"relay\":\"tcp://h0:1\",\"link\":\"curve\""));
 }
 
 Test(overlay_job, people_see_the_ways_and_not_the_key)
@@ -159,11 +160,12 @@ Test(overlay_job, people_see_the_ways_and_not_the_key)
     cr_assert(ps_overlay_job_view(&overlay, doc));
     cr_assert(ps_doc_print(doc, &text));
     cr_assert(ps_buffer_append(&text, "", 1));
-    cr_assert_str_eq((const char *)text.data,
-                     "{\"overlay\":{\"workers\":[{\"sends_to\":[\"nodes\",\"worker 1\"],"
-                     "\"worker\":0,\"relay\":\"tcp://h0:1\"},{\"sends_to\":[\"worker 0\","
-                     "\"nodes\"],\"worker\":1,\"relay\":\"tcp://h1:1\"}],\"policy\":\"tree\","
-                     "\"plan\":10,\"clock\":1}}");
+    cr_assert_str_eq(
+        (const char *)text.data,
+        "{\"overlay\":{\"workers\":[{\"sends_to\":[\"nodes\",\"worker 1\"],"
+        "\"worker\":0,\"relay\":\"tcp://h0:1\",\"link\":\"plain\"},{\"sends_to\":[\"worker 0\","
+        "\"nodes\"],\"worker\":1,\"relay\":\"tcp://h1:1\",\"link\":\"plain\"}],\"policy\":\"tree\","
+        "\"plan\":10,\"clock\":1}}");
 }
 
 Test(overlay_job, without_memory_the_next_heartbeat_begins_again)
