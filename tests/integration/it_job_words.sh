@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What people are told of a job: how long a worker that computes has been silent,
 # in `why` and where its rank is wanted; that the job works with a table that is
-# to be dropped; and how long ago it was stopped, or finished.
+# to be dropped; and how long ago it was stopped, or finished. With the overlay `why`
+# says which relay has whose push. PSD_LR_PROGRAM comes from meson.
 # shellcheck source-path=SCRIPTDIR source=cli_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
 export PSD_WORKERS_HEARTBEAT_MS=300
@@ -63,4 +64,22 @@ err_has 'dropping table "w" with 100 rows \([0-9]+ B\) needs --yes'
 work ended 2 || fail "a worker fails: $(cat "$work/worker")"
 first_line_is ended "job \"ended\" finished $ago"
 [ "$(wc -l <"$work/out")" -eq 1 ] || { fail "why says more of its end"; show; }
+
+# Pushes on their way through relays: nobody waits for itself.
+data=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../data/agaricus" && pwd)
+gzip -dc "$data/agaricus.train.libsvm.gz" | head -1500 >"$work/train"
+"$PSCLI_PROGRAM" run -n 3 --job relays --overlay tree -- "$PSD_LR_PROGRAM" \
+    --train "$work/train" --epochs 100000 --minibatch 100 >"$work/relays" 2>&1 &
+relays=$!
+names_relay() {
+    run why relays
+    grep -Eq 'its own push \(with the relay of worker [0-2] for [0-9.]+ s, which' "$work/out"
+}
+wait_for names_relay || { fail "why names no relay"; show; }
+if grep -Eq '^worker ([0-9]+) at .* worker \1 at clock' "$work/out"; then
+    fail "a worker waits for itself"
+    show
+fi
+expect 0 job stop relays
+wait "$relays" # with the exit code of a job that was stopped
 cli_finish
