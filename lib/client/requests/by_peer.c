@@ -318,7 +318,8 @@ static void look_at(psd_client_t *client, ps_by_peer_t *self)
 {
     ps_slice_request_t *request = self->request;
     bool is_over = client->desk == NULL || client->broken != PSD_OK;
-    bool is_late = !is_over && !self->is_refused && self->rows == NULL && client->now_ms >= due_of(client, self);
+    bool is_late = !is_over && !self->is_refused && self->rows == NULL &&
+                   client->now_ms >= due_of(client, self);
 
     if (self->rows == NULL && !is_over && !is_late && !self->is_refused) {
         return;

@@ -31,6 +31,7 @@ static bool rows_come_from_the_other_one(ps_relay_thread_t *child, ps_relay_thre
 {
     static uint8_t values[200000];
     const ps_down_key_t key = {.table = TABLE, .n_rows = 10, .clock = 3};
+    const ps_down_key_t before = {.table = TABLE, .n_rows = 10, .clock = 2};
     ps_message_t want = {.kind = PS_KIND_WANT,
                          .want = {.table = TABLE, .n_rows = 10, .wait_ms = WAIT_MS}};
     PSD_AUTO(ps_payload_destroy)
@@ -40,6 +41,7 @@ static bool rows_come_from_the_other_one(ps_relay_thread_t *child, ps_relay_thre
     ps_down_deed_t deed = {.kind = 0};
 
     CHECK(rows != NULL);
+    ps_relay_down_keep(parent->down, &before, NULL); /* so it expects those of the next clock */
     for (uint64_t i = 0; i < 2; i++) {
         ps_down_key_t wanted = key;
 
