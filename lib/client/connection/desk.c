@@ -391,6 +391,11 @@ bool ps_desk_rows_go(const ps_desk_t *self, uint32_t table, uint32_t partition)
     return has_way(self, 0, table, partition);
 }
 
+bool ps_desk_shares_rows(const ps_desk_t *self)
+{
+    return atomic_load(&self->rows) >> (2 * ROWS_SHIFT) != 0;
+}
+
 void ps_desk_give_rows(ps_desk_t *self, ps_desk_rows_t *rows)
 {
     lock(self);

@@ -55,10 +55,12 @@ STAILQ_HEAD(ps_desk_tables, ps_desk_table);
 /* Rows of a partition, or a question for them. */
 typedef struct ps_desk_rows {
     STAILQ_ENTRY(ps_desk_rows) in_list;
-    uint64_t request; /* the client's own number of a question; 0: rows that it has got */
+    uint64_t request; /* the client's own number of a question; 0: rows that it has got, … */
+    bool begins;      /* … or pulls now */
     ps_down_key_t key;
     uint32_t wait_ms;      /* of a question */
-    ps_payload_t *payload; /* owned; NULL: a question; to the client: they are not to be had */
+    ps_payload_t *payload; /* owned; NULL: a question, or nobody is below this worker; to the
+                              client: they are not to be had */
 } ps_desk_rows_t;
 STAILQ_HEAD(ps_desk_rows_list, ps_desk_rows);
 
@@ -88,6 +90,8 @@ void ps_desk_put_rows(ps_desk_t *self, ps_desk_rows_t *rows);
 /* Whether the rows of that partition come from another worker, and go on to another one. */
 bool ps_desk_rows_come(const ps_desk_t *self, uint32_t table, uint32_t partition);
 bool ps_desk_rows_go(const ps_desk_t *self, uint32_t table, uint32_t partition);
+/* Whether rows of any partition go from worker to worker, in that plan. */
+bool ps_desk_shares_rows(const ps_desk_t *self);
 /* Answers to questions for rows; the caller's. */
 void ps_desk_hear_rows(ps_desk_t *self, struct ps_desk_rows_list *ret_rows);
 /* The relay is to pass on what it has, within wait_ms, and end. */

@@ -127,6 +127,9 @@ void ps_membership_end(psd_client_t *client)
     client->idle_asked = 0;
     for (size_t i = 0; i < client->n_tables; i++) {
         client->tables[i]->in_job = false;
+        for (uint32_t k = 0; k < client->tables[i]->n_partitions; k++) {
+            ps_queue_forget_peers(&client->tables[i]->queues[k]);
+        }
     }
     ps_beat_release(&client->worker.beat);
     client->worker = (ps_client_worker_t){.beat = NULL};

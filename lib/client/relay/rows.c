@@ -34,7 +34,8 @@ void ps_rows_plan(ps_relay_thread_t *self)
             go |= parents[i] == me ? UINT32_C(1) << c : 0;
         }
     }
-    ps_desk_set_rows(self->desk, facts->n_colours, come, go);
+    ps_desk_set_rows(self->desk, self->down != NULL && me != SIZE_MAX ? facts->n_colours : 0, come,
+                     go);
 }
 
 /* ---- the client ---- */
@@ -82,7 +83,9 @@ void ps_rows_from_desk(ps_relay_thread_t *self)
         ps_desk_rows_t *rows = STAILQ_FIRST(&list);
 
         STAILQ_REMOVE_HEAD(&list, in_list);
-        if (self->down != NULL && rows->request == 0) {
+        if (self->down != NULL && rows->begins) {
+            ps_relay_down_begin(self->down, &rows->key);
+        } else if (self->down != NULL && rows->request == 0) {
             ps_relay_down_keep(self->down, &rows->key, rows->payload);
         } else if (self->down != NULL) {
             ask(self, rows);

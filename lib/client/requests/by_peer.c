@@ -12,7 +12,7 @@
 #define MARK_MS 100             /* that a mark may wait for rows, … */
 #define MARK_BYTES_PER_MS 12500 /* … and as long as they take at 100 Mbit/s */
 #define CLOCKS_MOST 9  /* that a partition is pulled from the shard, after rows were late … */
-#define REFUSED_MOST 3 /* … or were refused so often in a row */
+#define REFUSED_MOST 3 /* … or were refused in so many clocks in a row */
 #define DIGEST_VALUES 2
 #define FRAME_BYTES (UINT64_C(4) << 20) /* rows go from relay to relay as one frame */
 
@@ -78,6 +78,22 @@ static bool is_asked(const psd_client_t *client, const ps_slice_request_t *reque
     return false;
 }
 
+/* It goes to the shard; others may wait for its rows. */
+static void tell_begin(const psd_client_t *client, const ps_slice_request_t *request)
+{
+    const ps_request_queue_t *queue = request->queue;
+    ps_desk_rows_t *rows = NULL;
+
+    if (!ps_desk_rows_go(client->desk, queue->table->id, queue->partition)) {
+        return;
+    }
+    rows = new_rows(request);
+    if (rows != NULL) {
+        rows->begins = true;
+        ps_desk_put_rows(client->desk, rows);
+    }
+}
+
 bool ps_by_peer_begin(psd_client_t *client, ps_slice_request_t *request)
 {
     ps_request_queue_t *queue = request->queue;
@@ -85,10 +101,13 @@ bool ps_by_peer_begin(psd_client_t *client, ps_slice_request_t *request)
     ps_desk_rows_t *question = NULL;
     uint64_t left_ms = 0;
 
-    if (request->by_peer != NULL || request->is_direct || !is_shared(client, request) ||
-        request->worker.clock < queue->direct_until || request->trace != NULL ||
+    if (request->by_peer != NULL || request->is_direct || !is_shared(client, request)) {
+        return false;
+    }
+    if (request->worker.clock < queue->direct_until || request->trace != NULL ||
         is_asked(client, request) ||
         !ps_desk_rows_come(client->desk, queue->table->id, queue->partition)) {
+        tell_begin(client, request);
         return false;
     }
     self = ps_alloc(1, sizeof *self);
@@ -136,6 +155,7 @@ void ps_by_peer_pass_on(const psd_client_t *client, const ps_slice_request_t *re
     ps_desk_rows_t *rows = NULL;
 
     if (client->desk == NULL || n_done != request->slice.n_rows || !is_shared(client, request) ||
+        !ps_desk_shares_rows(client->desk) ||
         ps_payload_size(payload) != bytes_of(&request->slice)) {
         return;
     }
@@ -167,7 +187,9 @@ static void go_refused(psd_client_t *client, ps_slice_request_t *request)
 {
     ps_request_queue_t *queue = request->queue;
 
-    if (++queue->n_refused >= REFUSED_MOST) {
+    queue->n_refused += queue->refused_at != request->worker.clock ? 1 : 0;
+    queue->refused_at = request->worker.clock;
+    if (queue->n_refused >= REFUSED_MOST) {
         queue->direct_until = request->worker.clock + 1 + CLOCKS_MOST;
         queue->n_refused = 0;
     }

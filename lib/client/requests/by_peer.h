@@ -19,8 +19,8 @@
  *          take at 100 Mbit/s, no longer.
  * Patience PATIENCE_MS after the digest, or after rows of any such pull came, and as long as the
  *          rows may travel; never more than half of what is left to the call. Whoever was waited
- *          for in vain is not asked at that partition in the next one to nine clocks. So is one
- *          whose relay refuses three times in a row, but it waits for nothing.
+ *          for in vain is not asked at that partition in the next one to nine clocks. Nor is one
+ *          that has refused in three clocks in a row; that costs no wait.
  * Threads  The client's.
  */
 #ifndef PS_CLIENT_BY_PEER_H

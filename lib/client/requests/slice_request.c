@@ -182,6 +182,12 @@ void ps_queue_init(ps_request_queue_t *self, const ps_known_table_t *table, uint
     TAILQ_INIT(&self->waiting);
 }
 
+void ps_queue_forget_peers(ps_request_queue_t *self)
+{
+    self->n_refused = self->n_late = 0;
+    self->refused_at = self->direct_until = 0;
+}
+
 static bool goes_before(const ps_slice_request_t *a, const ps_slice_request_t *b)
 {
     if (a->round != b->round) {

@@ -142,9 +142,10 @@ struct ps_request_queue {
     uint64_t marked_seq;      /* of the last push or mark that ended a clock here, if there is a
                                  relay; 0: none */
     uint32_t n_by_peer;       /* pulls whose rows come from another worker; marks wait for them */
-    uint32_t n_refused;       /* rows of other workers, in a row */
-    uint32_t n_late;          /* of the clocks that are to be … */
-    uint64_t direct_until;    /* … pulled directly, since rows did not come in time */
+    uint32_t n_refused;    /* clocks in a row in which rows of other workers were not to be had */
+    uint64_t refused_at;   /* the last of them */
+    uint32_t n_late;       /* of the clocks that are to be … */
+    uint64_t direct_until; /* … pulled directly, since rows did not come in time */
 };
 
 /* ---- slice_request.c ---- */
@@ -163,6 +164,8 @@ void ps_slice_request_destroy(psd_client_t *client, ps_slice_request_t **request
 void ps_slice_requests_drop(psd_client_t *client, struct ps_slice_requests *requests);
 
 void ps_queue_init(ps_request_queue_t *self, const ps_known_table_t *table, uint32_t partition);
+/* Another job's clocks: what was learnt of other workers counts no longer. */
+void ps_queue_forget_peers(ps_request_queue_t *self);
 /* Puts a request into its place; ps_queue_run sends it. */
 void ps_queue_add(psd_client_t *client, ps_slice_request_t *request);
 /* Removes a request that waits. */

@@ -5,10 +5,12 @@
 
 #include "base/alloc.h"
 
-/* A place where this worker's client had rows. */
+/* A place where this worker's client has rows, or pulls them. */
 typedef struct image {
-    ps_down_key_t key;
+    ps_down_key_t key;     /* clock: of the rows that it had last, … */
+    bool has;              /* … if it had any */
     ps_payload_t *payload; /* held; NULL: they are not here */
+    uint64_t expects;      /* the clock of its last pull */
 } image_t;
 
 /* A worker that waits for rows, or this relay's client. */
@@ -137,7 +139,7 @@ static void drop_image(ps_relay_down_t *self, size_t i)
     }
 }
 
-static const image_t *find_image(const ps_relay_down_t *self, const ps_down_key_t *key)
+static image_t *find_image(const ps_relay_down_t *self, const ps_down_key_t *key)
 {
     for (size_t i = 0; i < self->n_images; i++) {
         if (is_place(&self->images[i].key, key)) {
@@ -147,40 +149,41 @@ static const image_t *find_image(const ps_relay_down_t *self, const ps_down_key_
     return NULL;
 }
 
-static void keep_image(ps_relay_down_t *self, const ps_down_key_t *key, ps_payload_t *payload)
+/* The place, which pulls rows of that clock. NULL: no memory. */
+static image_t *settle_image(ps_relay_down_t *self, const ps_down_key_t *key)
 {
-    uint64_t size = payload == NULL ? 0 : ps_payload_size(payload);
-    bool fits = payload != NULL && size <= self->limit_bytes;
+    image_t *image = find_image(self, key);
 
-    if (self->n_images >= PS_DOWN_MAX) {
+    if (image == NULL && self->n_images >= PS_DOWN_MAX) {
         drop_image(self, 0);
     }
-    for (size_t i = 0; fits && self->bytes + size > self->limit_bytes; i++) {
-        drop_rows(self, &self->images[i]);
+    if (image == NULL &&
+        ps_grow(&self->images, &self->images_capacity, self->n_images + 1, sizeof *self->images)) {
+        image = &self->images[self->n_images++];
+        *image = (image_t){.key = *key};
     }
-    if (ps_grow(&self->images, &self->images_capacity, self->n_images + 1, sizeof *self->images)) {
-        self->images[self->n_images++] =
-            (image_t){.key = *key, .payload = fits ? ps_payload_keep(payload) : NULL};
-        self->bytes += fits ? size : 0;
+    if (image != NULL && image->expects < key->clock) {
+        image->expects = key->clock;
     }
+    return image;
 }
 
-/* This worker's client is about to have rows of that place, as far as we know: it had them a clock
- * ago, or waits for them. */
-static bool is_expected(const ps_relay_down_t *self, const ps_down_key_t *key)
+static void set_rows(ps_relay_down_t *self, image_t *image, const ps_down_key_t *key,
+                     ps_payload_t *payload)
 {
-    const image_t *image = find_image(self, key);
+    uint64_t size = payload == NULL ? 0 : ps_payload_size(payload);
 
-    if (image != NULL && key->clock - image->key.clock <= 1) {
-        return true;
+    drop_rows(self, image);
+    image->key = *key;
+    image->has = true;
+    if (payload == NULL || size > self->limit_bytes) {
+        return;
     }
-    for (size_t i = 0; i < self->asks.n; i++) {
-        if (is_place(&self->asks.items[i].key, key) &&
-            self->asks.items[i].key.clock == key->clock) {
-            return true;
-        }
+    for (size_t i = 0; self->bytes + size > self->limit_bytes; i++) {
+        drop_rows(self, &self->images[i]);
     }
-    return false;
+    image->payload = ps_payload_keep(payload);
+    self->bytes += size;
 }
 
 /* True when these rows end the waiting: they are the ones, or it waits in vain. */
@@ -197,13 +200,10 @@ static bool answer_with(ps_relay_down_t *self, const want_t *want, const ps_down
 
 void ps_relay_down_keep(ps_relay_down_t *self, const ps_down_key_t *key, ps_payload_t *payload)
 {
-    const image_t *before = find_image(self, key);
+    image_t *image = settle_image(self, key);
 
-    if (before != NULL && before->key.clock > key->clock) {
+    if (image != NULL && image->has && image->key.clock > key->clock) {
         return;
-    }
-    if (before != NULL) {
-        drop_image(self, (size_t)(before - self->images));
     }
     for (size_t i = self->wants.n; i > 0; i--) {
         want_t *want = &self->wants.items[i - 1];
@@ -212,7 +212,14 @@ void ps_relay_down_keep(ps_relay_down_t *self, const ps_down_key_t *key, ps_payl
             wants_remove(&self->wants, i - 1);
         }
     }
-    keep_image(self, key, payload);
+    if (image != NULL) {
+        set_rows(self, image, key, payload);
+    }
+}
+
+void ps_relay_down_begin(ps_relay_down_t *self, const ps_down_key_t *key)
+{
+    (void)settle_image(self, key); /* without memory nobody waits for them */
 }
 
 /* ---- those that want them ---- */
@@ -230,10 +237,11 @@ void ps_relay_down_want(ps_relay_down_t *self, uint64_t now_ms, uint32_t worker,
             wants_remove(&self->wants, i - 1);
         }
     }
-    if (image != NULL && answer_with(self, &want, &image->key, image->payload)) {
+    if (image != NULL && image->has && answer_with(self, &want, &image->key, image->payload)) {
         return;
     }
-    if (wait_ms == 0 || !is_expected(self, key) || !wants_add(&self->wants, &want)) {
+    if (wait_ms == 0 || image == NULL || key->clock > image->expects + 1 ||
+        !wants_add(&self->wants, &want)) {
         put_deed(self, PS_DOWN_SEND, &want, NULL);
     }
 }
@@ -270,6 +278,7 @@ void ps_relay_down_ask(ps_relay_down_t *self, uint64_t now_ms, uint32_t worker, 
     const want_t ask = {
         .worker = worker, .request = request, .key = *key, .until_ms = now_ms + wait_ms};
 
+    ps_relay_down_begin(self, key);
     if (!wants_add(&self->asks, &ask)) {
         put_deed(self, PS_DOWN_GIVE, &ask, NULL);
     }

@@ -6,13 +6,13 @@
  *          others from each other: a worker's client hands its relay the rows that it has got
  *          (keep), and asks it for rows that it has not (ask); the relay asks the worker that the
  *          plan names, and answers those that ask it (want). Who asks before the rows are there
- *          waits for them, until its time is over, if this worker had rows of that place a clock
- *          ago or has asked for them itself; else it is refused at once.
+ *          waits for them, until its time is over, if this worker pulls them too, or pulled those
+ *          of the clock before (begin); else it is refused at once.
  *          Nothing here is believed: a client takes rows only if their digest is the one that
  *          the shard itself has told it (client/requests/by_peer.h). So a relay may lose rows,
  *          mix them up, or die: that costs time.
  * Shape    A place is a table, a partition and a first row. A place has the rows of the last clock
- *          that was kept; who wants those of an earlier one is refused, of the next one waits.
+ *          that was kept; who wants those of an earlier one is refused, of a later one may wait.
  * Memory   Rows count up to limit_bytes: the oldest ones go first, and rows beyond the limit are
  *          handed to those that wait for them, but not kept; their place and clock are.
  *          PS_DOWN_MAX bounds the numbers of places, of those that wait, and of what this worker
@@ -62,6 +62,9 @@ void ps_relay_down_destroy(ps_relay_down_t **self_p);
  * those that are there are ignored. payload NULL: it has them, and this relay is not to keep them,
  * as nobody is below it now. */
 void ps_relay_down_keep(ps_relay_down_t *self, const ps_down_key_t *key, ps_payload_t *payload);
+/* The client pulls these rows; whoever wants them, or those of the next clock, may wait. keep and
+ * ask say it, too. */
+void ps_relay_down_begin(ps_relay_down_t *self, const ps_down_key_t *key);
 /* A worker wants rows, for wait_ms at most. Its earlier question about that place is forgotten. */
 void ps_relay_down_want(ps_relay_down_t *self, uint64_t now_ms, uint32_t worker, uint64_t request,
                         const ps_down_key_t *key, uint32_t wait_ms);

@@ -9,6 +9,9 @@
 #include "base/alloc.h"
 #include "protocol/facts/node_names.h"
 
+#define STAYS_MOST 64      /* workers of a plan in which a push is looked for */
+#define STAY_MOST_MS 10000 /* that a push may be with relays */
+
 static ps_worker_view_t *find(const ps_job_view_t *self, uint32_t rank)
 {
     const ps_worker_t *worker = ps_job_worker(self->job, rank);
@@ -34,6 +37,13 @@ static const char *name_of(const void *registry, uint64_t incarnation)
     return node == NULL ? NULL : node->name;
 }
 
+static bool adds_up(const ps_job_view_t *self, uint32_t table)
+{
+    const ps_table_t *known = ps_registry_table_by_id(self->registry, table);
+
+    return known != NULL && known->spec.combine != PS_COMBINE_EACH;
+}
+
 /* Of several held requests of a worker it shows the one that has waited longest. */
 static void take_waiting(const ps_job_view_t *self, uint32_t shard, const ps_shard_answer_t *call)
 {
@@ -51,6 +61,7 @@ static void take_waiting(const ps_job_view_t *self, uint32_t shard, const ps_sha
         worker->for_clock = info->for_clock;
         worker->table = info->table;
         worker->partition = info->partition;
+        worker->adds_up = adds_up(self, info->table);
         ps_node_names_put(info->reason, name_of, self->registry, worker->reason,
                           sizeof worker->reason);
     }
@@ -193,14 +204,20 @@ typedef struct finish {
     uint64_t clock;
 } finish_t;
 
-/* A pull waits for the clock that its worker has finished, which heartbeats say later. */
+static bool is_live(const ps_worker_view_t *worker)
+{
+    return worker != NULL && worker->is->state == PS_WORKER_RUNNING;
+}
+
+/* No relay waits for one who is gone. A pull waits for the clock that its worker has finished,
+ * which heartbeats say later. */
 static bool has_finished(const void *context, uint32_t rank)
 {
     const finish_t *self = context;
     const ps_worker_view_t *worker = find(self->view, rank);
 
-    return worker != NULL && (worker->clock >= self->clock ||
-                              (worker->wait == PS_WAIT_PULL && worker->for_clock >= self->clock));
+    return !is_live(worker) || worker->clock >= self->clock ||
+           (worker->wait == PS_WAIT_PULL && worker->for_clock >= self->clock);
 }
 
 /* When that worker finished the clock, as far as known. */
@@ -215,15 +232,18 @@ static uint64_t finished_ms(const ps_job_view_t *self, const ps_worker_view_t *w
     return worker->wait == PS_WAIT_PULL ? worker->since_ms : self->now_ms;
 }
 
-/* The relay that has the push of that worker which another waits for. false: it has finished no
- * such clock, or pushed directly, as far as known. */
+/* By the plan, the relay that has the push of that worker which another waits for. false: it has
+ * finished no such clock, finished it longer ago than a relay holds a push, or pushed directly. In
+ * a large job the search would take too long. */
 static bool find_stay(const ps_job_view_t *self, const ps_worker_view_t *waiter,
                       const ps_worker_view_t *other, ps_overlay_stay_t *ret_stay)
 {
     const finish_t finish = {.view = self, .clock = waiter->for_clock};
 
-    return self->watch != NULL && (waiter->wait == PS_WAIT_PULL || waiter->wait == PS_WAIT_PUSH) &&
-           has_finished(&finish, other->is->worker) &&
+    return self->watch != NULL && self->watch->overlay.facts.n_members <= STAYS_MOST &&
+           (waiter->wait == PS_WAIT_PULL || waiter->wait == PS_WAIT_PUSH) && waiter->adds_up &&
+           is_live(other) && has_finished(&finish, other->is->worker) &&
+           self->now_ms < finished_ms(self, other, waiter->for_clock) + STAY_MOST_MS &&
            ps_overlay_job_stay(&self->watch->overlay, other->is->worker,
                                waiter->table + waiter->partition, waiter->for_clock, has_finished,
                                &finish, ret_stay);

@@ -39,6 +39,7 @@ typedef struct ps_worker_view {
     uint64_t for_clock; /* the clock that every worker must have finished */
     uint32_t table;
     uint32_t partition;
+    bool adds_up;                     /* PULL, PUSH: relays may bring deltas of that table */
     const char *queue;                /* SLICE; borrowed from the waiter */
     char reason[PS_WAIT_REASON_SIZE]; /* PULL, PUSH: what of the partition it
                                          waits for, nodes by name; "": clocks

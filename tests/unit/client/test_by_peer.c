@@ -22,6 +22,8 @@ typedef struct bench {
     ps_desk_t *desk;
     float values[VALUES]; /* the caller's */
     float rows[VALUES];   /* that the shard has */
+    uint64_t clock;       /* of the last pull */
+    unsigned n_begun;     /* the relay was told that they are pulled from the shard */
 } bench_t;
 
 static bench_t bench;
@@ -62,6 +64,7 @@ static ps_slice_request_t *pull_at(uint64_t clock, uint64_t n_rows)
     ps_slice_request_t *request = ps_slice_request_new(&bench.f.client, PS_REQUEST_PULL, &cut);
 
     cr_assert_not_null(request);
+    bench.clock = clock;
     request->queue = &bench.f.table->queues[0];
     request->worker = (ps_op_worker_t){.job = 1, .joins = 1, .clock = clock};
     ps_ticket_add(bench.f.ticket, request);
@@ -80,11 +83,19 @@ static uint64_t take_question(ps_payload_t **ret_payload)
 
     *ret_payload = NULL;
     ps_desk_take_rows(bench.desk, &list);
+    while (!STAILQ_EMPTY(&list) && STAILQ_FIRST(&list)->begins) { /* a plain pull */
+        ps_desk_rows_t *begun = STAILQ_FIRST(&list);
+
+        cr_expect_null(begun->payload);
+        STAILQ_REMOVE_HEAD(&list, in_list);
+        ps_desk_rows_free(&begun);
+        bench.n_begun++;
+    }
     if (!STAILQ_EMPTY(&list)) {
         ps_desk_rows_t *rows = STAILQ_FIRST(&list);
 
         cr_expect_null(STAILQ_NEXT(rows, in_list));
-        cr_expect_eq(rows->key.clock, CLOCK);
+        cr_expect_eq(rows->key.clock, bench.clock);
         cr_expect_eq(rows->key.n_rows, ROWS);
         number = rows->payload != NULL ? UINT64_MAX : rows->request;
         *ret_payload = rows->payload;
@@ -285,6 +296,32 @@ Test(by_peer, what_a_peer_refuses_is_pulled_at_once)
         cr_expect_eq(bench.f.table->queues[0].direct_until, 0);
         close_bench();
     }
+}
+
+/* Refused in three clocks in a row, it does not ask in the next nine; others may wait for it. */
+Test(by_peer, a_peer_that_refuses_again_and_again_is_left_alone)
+{
+    ps_slice_request_t *request = NULL;
+
+    open_bench();
+    for (uint64_t i = 0; i < 5; i++) { /* two in a clock count once */
+        cr_expect_eq(bench.f.table->queues[0].direct_until, 0);
+        request = pull_at(CLOCK + i / 2, ROWS);
+        peer_gives(asked(), NULL, 0);
+        look_after(1);
+        shard_digests(request);
+        expect_plain(request);
+    }
+    cr_expect_eq(bench.f.table->queues[0].direct_until, CLOCK + 12);
+    cr_expect_eq(bench.n_begun, 0);
+    request = pull_at(CLOCK + 11, ROWS);
+    cr_expect_null(request->by_peer);
+    cr_expect_eq(asked(), 0);
+    cr_expect_eq(bench.n_begun, 1);
+    ps_queue_forget_peers(request->queue); /* another job */
+    request = pull_at(CLOCK, ROWS);
+    cr_expect_not_null(request->by_peer);
+    close_bench();
 }
 
 Test(by_peer, what_does_not_come_in_time_is_pulled_and_so_are_the_next_clocks)

@@ -133,6 +133,26 @@ Test(relay_down, refuses_at_once_what_it_does_not_expect)
     expect_nothing(down);
 }
 
+/* From the shard, too: those of this clock and of the next may wait. */
+Test(relay_down, expects_what_its_client_pulls)
+{
+    const ps_down_key_t key = key_of(1, 7);
+
+    DOWN(down);
+    ps_relay_down_begin(down, &key);
+    want(down, 100, 2, 55, 1, 7);
+    want(down, 100, 3, 56, 1, 8);
+    expect_nothing(down);
+    want(down, 100, 4, 57, 1, 9);
+    expect(down, PS_DOWN_SEND, 4, 57, -1);
+    keep(down, 1, 7, 9, SIZE);
+    expect(down, PS_DOWN_SEND, 2, 55, 9);
+    keep(down, 1, 8, 10, SIZE);
+    expect(down, PS_DOWN_SEND, 3, 56, 10);
+    expect_nothing(down);
+    cr_expect_eq(ps_relay_down_bytes(down), SIZE);
+}
+
 Test(relay_down, refuses_an_earlier_clock_and_waits_for_a_later_one)
 {
     DOWN(down);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "support/registry_fixture.h"
 
 #define N 4
 #define TABLE 8 /* with partition 0: a tree of the first colour, 1 to 0, 3 to 2, 2 to 0 */
@@ -17,9 +18,13 @@ static const ps_job_t job = {.id = 3, .name = "lr", .workers = workers, .n_worke
 static ps_watch_t watch;
 static ps_worker_view_t seen[N];
 static ps_job_view_t view;
+static ps_registry_t *registry;
 
 static void open_job(void)
 {
+    const ps_registry_args_t args = fixture_args();
+
+    cr_assert_eq(ps_registry_new(&args, &registry, NULL), PSD_OK);
     for (uint32_t i = 0; i < N; i++) {
         char relay[32];
         const ps_overlay_beat_t beat = {.relay = relay, .unix_ms = 1, .key = &key};
@@ -32,14 +37,17 @@ static void open_job(void)
         ps_watch_find(&watch, i)->clock_ms = NOW_MS - 1200 - 100 * i;
         cr_assert_eq(ps_overlay_job_beat(&watch.overlay, &job, &workers[i], &beat, NULL), PSD_OK);
     }
-    view = (ps_job_view_t){.job = &job, .workers = seen, .now_ms = NOW_MS, .watch = &watch};
+    view = (ps_job_view_t){
+        .registry = registry, .job = &job, .workers = seen, .now_ms = NOW_MS, .watch = &watch};
     seen[1].wait = PS_WAIT_PULL;
     seen[1].table = TABLE;
     seen[1].for_clock = 6;
+    seen[1].adds_up = true;
 }
 
 static void close_job(void)
 {
+    ps_registry_destroy(&registry);
     ps_overlay_job_done(&watch.overlay);
     ps_free(watch.workers);
     watch = (ps_watch_t){.job = 0};
@@ -73,6 +81,26 @@ Test(job_view, a_push_that_waits_for_nobody_goes_on)
     seen[1].partition = 1; /* another tree */
     says(0, "the push of worker 0 (with the relay of worker 1 for 1.2 s, which goes on to the "
             "node)");
+}
+
+Test(job_view, a_push_is_with_no_relay_for_long)
+{
+    view.now_ms += 10000;
+    says(3, "worker 3 at clock 5");
+}
+
+Test(job_view, pushes_of_other_tables_go_directly)
+{
+    seen[1].adds_up = false;
+    says(3, "worker 3 at clock 5");
+}
+
+Test(job_view, nobody_waits_for_a_worker_that_is_lost)
+{
+    seen[3].clock = 5;
+    ps_watch_find(&watch, 3)->clock = 5;
+    workers[3].state = PS_WORKER_LOST;
+    says(1, "its own push (with the relay of worker 0 for 1.3 s, which goes on to the node)");
 }
 
 /* Its last heartbeat came before it had finished the clock whose end it pulls. */
