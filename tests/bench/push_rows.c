@@ -25,9 +25,9 @@
 #define BATCH 2000   /* rows of a push */
 #define N_PUSHES 100 /* different ones; a round does each of them */
 
-static const char *const RULES[] = {"add",  "sgd",      "sgd:alpha=0.1,l1=0.001",
-                                    "min",  "momentum", "adagrad",
-                                    "adam", "rmsprop",  "ftrl:l1=0.001"};
+static const char *const RULES[] = {
+    "add",  "sgd",     "sgd:alpha=0.1,l1=0.001", "min", "momentum", "nesterov", "adagrad",
+    "adam", "rmsprop", "ftrl:l1=0.001"};
 #define N_RULES (sizeof RULES / sizeof *RULES)
 
 typedef struct bench {

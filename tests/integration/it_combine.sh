@@ -57,6 +57,14 @@ expect 0 run --workers 2 --job mean -- "$CLI_WORKER" a 3
 expect 0 pull a 0-1 -o csv
 out_has '^0,1.5$'
 
+# A clock is one step of nesterov: its mean is 0.5 each time, s 0.5, 0.75, 0.875.
+expect 0 table create n --rows 10 --updater nesterov:alpha=0.5,momentum=0.5 --combine clock-mean
+expect 0 table inspect n
+out_has 'nesterov:alpha=0.5,momentum=0.5'
+expect 0 run --workers 2 --job nesterov -- "$CLI_WORKER" n 3
+expect 0 pull n 0-1 -o csv
+out_has '^0,-1.28125$'
+
 # While a worker runs, nothing changes; after it, from the next clock on.
 PSD_JOB=held PSD_WORKER=0 PSD_WORKERS=2 "$CLI_WORKER" b 1 hold >"$work/held" 2>&1 &
 held=$!

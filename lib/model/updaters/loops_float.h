@@ -116,6 +116,24 @@ RULE(momentum)
     }
 }
 
+RULE(nesterov)
+{
+    const struct NAME(ps_numbers) *u = numbers;
+    REAL *restrict w = values;
+    REAL *restrict s = state;
+    REAL eta = u->alpha;
+    REAL keep = u->momentum;
+
+    (void)stride;
+    for (size_t i = 0; i < n; i++) {
+        REAL g = LOAD(deltas + i * sizeof(REAL));
+        REAL step = keep * s[i] + g;
+
+        s[i] = step;
+        w[i] -= eta * (g + keep * step);
+    }
+}
+
 RULE(adagrad)
 {
     const struct NAME(ps_numbers) *u = numbers;

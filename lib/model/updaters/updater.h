@@ -8,7 +8,7 @@
  * It ignores  Where values lie and which rows there are: it gets pointers and
  *             counts.
  * Start at    updater.h, then loops.h and loops_body.c; loops_float.h for the rules
- *             of sgd to dcasgd; init.h for first values.
+ *             of sgd to nesterov; init.h for first values.
  */
 /*
  * ps_updater - the server-side rules that merge a delta into values
@@ -26,8 +26,8 @@
  * Zeros    A delta of zero changes nothing if value and state are zero, so a
  *          sparse row need not store such columns: adam counts t for each
  *          value, from its first delta that is not zero on (to 2^24 - 1).
- *          Otherwise a delta of zero is a normal delta: it makes momentum, adam
- *          and rmsprop decay. A column that a push does not name does not
+ *          Otherwise a delta of zero is a normal delta: it makes momentum,
+ *          nesterov, adam and rmsprop decay. A column that a push does not name does not
  *          change, nor does its state.
  * Shape    state is n_states arrays of the row's width, of the table's type,
  *          one after the other
@@ -36,7 +36,8 @@
  * Source   McMahan et al., KDD 2013, algorithm 1 (ftrl); Duchi et al., JMLR
  *          2011 (adagrad); Kingma and Ba, ICLR 2015 (adam); Loshchilov and
  *          Hutter, ICLR 2019 (adamw); Zheng et al., ICML 2017, algorithm 2
- *          (dcasgd); elastic-net prox: Parikh and Boyd 2014, 6.5.3.
+ *          (dcasgd); Sutskever et al., ICML 2013, in the form of PyTorch's SGD
+ *          with nesterov=True (nesterov); elastic-net prox: Parikh and Boyd 2014, 6.5.3.
  */
 #ifndef PS_MODEL_UPDATER_H
 #define PS_MODEL_UPDATER_H

@@ -91,6 +91,10 @@
             *s[0] = (REAL)u->momentum * *s[0] + (1 - (REAL)u->momentum) * g;                      \
             *w = *w - alpha * *s[0];                                                              \
             break;                                                                                \
+        case PS_UPDATER_NESTEROV:                                                                 \
+            *s[0] = (REAL)u->momentum * *s[0] + g;                                                \
+            *w = *w - alpha * (g + (REAL)u->momentum * *s[0]);                                    \
+            break;                                                                                \
         case PS_UPDATER_RMSPROP:                                                                  \
             *s[0] = (REAL)u->rho * *s[0] + (1 - (REAL)u->rho) * (g * g);                          \
             *w = *w - alpha * g / (SQRT(*s[0]) + (REAL)u->eps);                                   \

@@ -108,7 +108,7 @@ static void compare_sets(ps_updater_kind_t kind, ps_type_t type, size_t n)
 /* Copies of a table on different machines must stay equal to the bit. */
 Test(loops, every_instruction_set_gives_the_same_bits)
 {
-    for (ps_updater_kind_t kind = PS_UPDATER_ADD; kind <= PS_UPDATER_DCASGD; kind++) {
+    for (ps_updater_kind_t kind = PS_UPDATER_ADD; kind <= PS_UPDATER_NESTEROV; kind++) {
         for (ps_type_t type = PS_TYPE_I32; type <= PS_TYPE_F64; type++) {
             if (ps_loops_at(0)->of[kind][type] == NULL) {
                 continue;

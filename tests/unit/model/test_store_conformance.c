@@ -462,8 +462,10 @@ static void run_updaters(world_t *self)
 {
     bool is_float = self->spec.type == PS_TYPE_F32 || self->spec.type == PS_TYPE_F64;
 
-    for (int kind = PS_UPDATER_ADD; kind <= PS_UPDATER_DCASGD; kind++) {
-        if (!is_float && !ps_updater_rule_of((ps_updater_kind_t)kind)->takes_integers) {
+    for (int kind = PS_UPDATER_ADD; kind <= PS_UPDATER_NESTEROV; kind++) {
+        const ps_updater_rule_t *rule = ps_updater_rule_of((ps_updater_kind_t)kind);
+
+        if (kind == PS_UPDATER_PLUGIN || (!is_float && !rule->takes_integers)) {
             continue;
         }
         self->spec.updater = plain_any_updater((ps_updater_kind_t)kind, &self->rng);

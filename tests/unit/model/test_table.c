@@ -122,19 +122,19 @@ Test(table, words)
     refused(&spec, "replicas is 0; 1 or more are allowed");
 }
 
-#define RULES_ARE                                                                            \
-    "add, assign, min, max, sgd, momentum, adagrad, adam, adamw, rmsprop, ftrl, dcasgd, or " \
-    "plugin:NAME"
+#define RULES_ARE                                                                         \
+    "add, assign, min, max, sgd, momentum, adagrad, adam, adamw, rmsprop, ftrl, dcasgd, " \
+    "nesterov, or plugin:NAME"
 
 Test(table, updater)
 {
-    static const char *const floats[] = {"sgd",   "momentum", "adagrad", "adam",
-                                         "adamw", "rmsprop",  "ftrl",    "dcasgd"};
+    static const char *const floats[] = {"sgd",     "momentum", "adagrad", "adam",    "adamw",
+                                         "rmsprop", "ftrl",     "dcasgd",  "nesterov"};
     static const char *const any[] = {"add", "assign", "min", "max", "plugin:mine"};
     ps_table_spec_t spec = good();
 
-    spec.updater.kind = (ps_updater_kind_t)14;
-    refused(&spec, "updater 14 is not known; " RULES_ARE " is allowed");
+    spec.updater.kind = (ps_updater_kind_t)15;
+    refused(&spec, "updater 15 is not known; " RULES_ARE " is allowed");
     for (size_t i = 0; i < sizeof floats / sizeof *floats; i++) {
         cr_assert_eq(ps_updater_spec_parse(floats[i], &spec.updater, NULL), PSD_OK);
         spec.type = PS_TYPE_F64;
@@ -144,7 +144,7 @@ Test(table, updater)
         spec.type = PS_TYPE_I64;
         cr_assert_eq(ps_table_spec_check(&spec, NULL), PSD_INVALID);
     }
-    refused(&spec, "updater dcasgd needs type f32 or f64; type i64 takes add, "
+    refused(&spec, "updater nesterov needs type f32 or f64; type i64 takes add, "
                    "assign, min, max, or plugin:NAME");
     for (size_t i = 0; i < sizeof any / sizeof *any; i++) {
         cr_assert_eq(ps_updater_spec_parse(any[i], &spec.updater, NULL), PSD_OK);

@@ -87,6 +87,8 @@ static void repeat(const char *text, const char *printed)
 Test(table_text, every_updater_has_its_parameters)
 {
     repeat("momentum", "momentum:alpha=0.1,momentum=0.9");
+    repeat("nesterov", "nesterov:alpha=0.7,momentum=0.9");
+    repeat("nesterov:momentum=0.5", "nesterov:alpha=0.7,momentum=0.5");
     repeat("adam", "adam:alpha=0.001,beta1=0.9,beta2=0.999,eps=1e-08");
     repeat("adamw:decay=0.5", "adamw:alpha=0.001,beta1=0.9,beta2=0.999,eps=1e-08,decay=0.5");
     repeat("rmsprop:rho=0.5", "rmsprop:alpha=0.01,rho=0.5,eps=1e-08");
@@ -151,7 +153,7 @@ Test(table_text, updaters_are_read)
 
 #define RULES_ARE                                                                            \
     "allowed is add, assign, min, max, sgd, momentum, adagrad, adam, adamw, rmsprop, ftrl, " \
-    "dcasgd, or plugin:NAME"
+    "dcasgd, nesterov, or plugin:NAME"
 
 Test(table_text, updaters_are_refused)
 {

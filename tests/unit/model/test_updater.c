@@ -28,6 +28,8 @@ static const char *const RULES[] = {
     "sgd:alpha=0.01",
     "sgd:alpha=0.01,l1=0.01,l2=0.1",
     "momentum:alpha=0.05,momentum=0.8",
+    "nesterov",
+    "nesterov:alpha=0.05,momentum=0.8",
     "adagrad:alpha=0.1,beta=1,l1=0.001,l2=0.1",
     "adam:alpha=0.01,beta1=0.8,beta2=0.99",
     "adam",
@@ -158,6 +160,22 @@ Test(updater, adam_counts_no_further_than_it_can)
     cr_assert_float_eq(w, 1 - 0.001 * 0.1 / sqrt(0.001), 1e-6);
 }
 
+/* What PyTorch's SGD makes of a gradient of 1, then 2, then 0, with lr 0.5,
+ * momentum 0.5 and nesterov=True: buf is 1, 2.5, 1.25. */
+Test(updater, nesterov_looks_ahead)
+{
+    static const double gradients[] = {1, 2, 0};
+    static const double values[] = {10 - 0.75, 10 - 0.75 - 1.625, 10 - 0.75 - 1.625 - 0.3125};
+    double w = 10;
+    double state = 0;
+
+    for (size_t i = 0; i < 3; i++) {
+        apply("nesterov:alpha=0.5,momentum=0.5", PS_TYPE_F64, &w, &state, 1, &gradients[i], 1);
+        cr_assert_eq(w, values[i]);
+    }
+    cr_assert_eq(state, 1.25);
+}
+
 /* A row of its own pace beside one of another: both move as if alone. */
 Test(updater, adam_counts_each_value)
 {
@@ -187,6 +205,7 @@ Test(updater, states_are_counted)
     cr_assert_eq(n_states("max"), 0);
     cr_assert_eq(n_states("sgd"), 0);
     cr_assert_eq(n_states("momentum"), 1);
+    cr_assert_eq(n_states("nesterov"), 1);
     cr_assert_eq(n_states("adagrad"), 1);
     cr_assert_eq(n_states("adam"), 3);
     cr_assert_eq(n_states("adamw"), 3);

@@ -733,7 +733,7 @@ Test(shard_bundle, a_push_inside_of_a_span_that_is_in_counts)
 /* Two steps of 5 and 30 would end elsewhere than one of 35. */
 Test(shard_bundle, a_clock_is_one_step_of_the_updater)
 {
-    static const char *const updaters[] = {"adam", "momentum", "ftrl"};
+    static const char *const updaters[] = {"adam", "momentum", "nesterov", "ftrl"};
     static const ps_combine_t combines[] = {PS_COMBINE_CLOCK_SUM, PS_COMBINE_CLOCK_MEAN};
 
     for (size_t i = 0; i < 2 * sizeof updaters / sizeof updaters[0]; i++) {

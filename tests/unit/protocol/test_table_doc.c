@@ -147,6 +147,7 @@ Test(table_doc, every_spec_comes_back_as_it_was)
                                            "adagrad:alpha=0.3333333333333333,beta=1,l1=0,l2=0.5",
                                            "ftrl:alpha=0.1,beta=1,l1=1,l2=1",
                                            "momentum:alpha=0.5,momentum=0.25",
+                                           "nesterov:alpha=0.5,momentum=0.25",
                                            "adamw:alpha=0.5,beta1=0.1,beta2=0.2,eps=0.3,decay=0.4",
                                            "rmsprop:alpha=0.5,rho=0.25,eps=1",
                                            "min",
