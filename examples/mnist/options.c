@@ -2,6 +2,7 @@
 /* The command line. */
 #include "options.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 
 #include "../common/program/inputs.h"
@@ -36,9 +37,18 @@ static const ps_opt_t OPTIONS[] = {
     PS_OPT_NUMBER("step", "F", PS_OPT_REAL, AT(step), 1e-9, 1e3, "learning rate (default 0.1)"),
     PS_OPT_NUMBER("momentum", "F", PS_OPT_REAL, AT(momentum), 0, 0.999,
                   "fraction of the last step that is added to each step (default 0); needs BSP"),
+    PS_OPT_NUMBER("outer-every", "H", PS_OPT_U32, AT(outer_every), 1, 1e6,
+                  "each worker trains its own copy, and after H minibatches pushes what it has "
+                  "changed (DiLoCo); a table of its own kind; needs BSP"),
+    PS_OPT_NUMBER("outer-fragments", "P", PS_OPT_U32, AT(outer_fragments), 1, 1e6,
+                  "with --outer-every: pushes one of P parts of the parameters in turn "
+                  "(default 1)"),
+    PS_OPT_NUMBER("outer-overlap", "D", PS_OPT_U32, AT(outer_overlap), 0, 1e6,
+                  "with --outer-every: pulls D < H minibatches after the push, and keeps what "
+                  "changed meanwhile (default 0)"),
     PS_OPT_ROW("average", "yes|no", PS_OPT_CHOICE, AT(average),
                "measures and saves the mean of the parameters after all steps of the last epoch "
-               "(default yes), as with a large step they fluctuate"),
+               "(default yes), as with a large step they fluctuate; with --outer-every always no"),
     PS_OPT_ROW("seed", "N", PS_OPT_U64, AT(seed),
                "of the first weights and of the order of the images (default 0)"),
     PS_OPT_NUMBER("report", "SECONDS", PS_OPT_REAL, AT(report_s), 0, 86400,
@@ -74,6 +84,16 @@ static psd_status_t check(const mnist_options_t *self, psd_error_t *err)
     if (self->scores != NULL && self->predict == NULL) {
         return psd_error_set(err, PSD_USAGE, "--scores needs --predict FILE");
     }
+    if (self->outer_every == 0 && (self->outer_fragments > 1 || self->outer_overlap > 0)) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--outer-fragments and --outer-overlap need --outer-every H");
+    }
+    if (self->outer_every > 0 && self->outer_overlap >= self->outer_every) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--outer-overlap is %" PRIu32 "; less than --outer-every %" PRIu32
+                             " is allowed",
+                             self->outer_overlap, self->outer_every);
+    }
     return PSD_OK;
 }
 
@@ -87,6 +107,7 @@ psd_status_t mnist_options_read(mnist_options_t *self, int argc, char **argv, ps
         .epochs = 10,
         .minibatch = 128,
         .step = 0.1,
+        .outer_fragments = 1,
         .job = EX_JOB_DEFAULTS,
     };
     rc = ex_options_read(&COMMAND, self, argc, argv, &self->help, err);

@@ -24,7 +24,10 @@ typedef struct mnist_options {
     uint32_t minibatch; /* of all workers together */
     double step;
     double momentum;
-    uint32_t average; /* EX_YES or EX_NO */
+    uint32_t outer_every;     /* 0: no outer steps */
+    uint32_t outer_fragments; /* of the parameters */
+    uint32_t outer_overlap;   /* minibatches from a push to its pull */
+    uint32_t average;         /* EX_YES or EX_NO */
     uint64_t seed;
     double report_s;
     ex_job_options_t job;

@@ -7,9 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/job/outer.h"
 #include "../common/job/progress.h"
 #include "../common/program/random.h"
 #include "psd.h"
+
+/* Those of DiLoCo. */
+#define OUTER_ALPHA 0.7f
+#define OUTER_MOMENTUM 0.9f
+#define OUTER_UPDATER "nesterov:alpha=0.7,momentum=0.9"
 
 typedef struct trainer {
     const mnist_options_t *options;
@@ -19,7 +25,9 @@ typedef struct trainer {
     psd_table_t *table;
     psd_select_t *all;  /* rows of the table */
     psd_call_t *ending; /* push of a clock */
-    float *before;      /* parameters of the step before */
+    bool averages;      /* measures and saves means */
+    ex_outer_t outer;   /* with --outer-every */
+    float *before;      /* parameters of the step before; with --outer-every the last step */
     float *deltas;
     double *sums;    /* of each parameter, over the steps of this epoch */
     uint64_t n_sums; /* steps in them */
@@ -35,6 +43,7 @@ static void trainer_done(trainer_t *self)
     psd_table_close(&self->table);
     psd_select_destroy(&self->all);
     psd_call_destroy(&self->ending);
+    ex_outer_done(&self->outer);
     free(self->before);
     free(self->deltas);
     free(self->sums);
@@ -47,6 +56,7 @@ static psd_status_t trainer_init(trainer_t *self, psd_error_t *err)
     size_t n = self->network->n;
 
     self->random = self->options->seed;
+    self->averages = self->options->average == EX_YES && self->options->outer_every == 0;
     self->all = psd_select_new();
     self->ending = psd_call_new();
     self->before = calloc(n, sizeof *self->before);
@@ -84,6 +94,77 @@ static psd_status_t push(trainer_t *self, const float *deltas, psd_call_t *call,
     return rc == PSD_OK ? ex_job_wait(self->job, &ticket, err) : rc;
 }
 
+/* Pushes (deltas) or pulls (values) the fragment whose turn it is. */
+static psd_status_t send_fragment(trainer_t *self, float *deltas, float *ret_values,
+                                  psd_error_t *err)
+{
+    psd_select_t *rows = psd_select_new();
+    psd_ticket_t ticket = 0;
+    size_t first = 0;
+    size_t n = 0;
+    psd_status_t rc = PSD_OK;
+
+    if (rows == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "a fragment's rows");
+    }
+    ex_outer_fragment(&self->outer, &first, &n);
+    psd_select_row_range(rows, first, n);
+    rc = deltas != NULL ? psd_push_start(self->table, rows, deltas, n, self->ending, &ticket, err)
+                        : psd_pull_start(self->table, rows, ret_values, n, NULL, &ticket, err);
+    if (rc == PSD_OK) {
+        rc = ex_job_wait(self->job, &ticket, err);
+    }
+    psd_select_destroy(&rows);
+    return rc;
+}
+
+static psd_status_t push_outer(trainer_t *self, psd_error_t *err)
+{
+    ex_outer_push(&self->outer, self->network->parameters, self->deltas);
+    return send_fragment(self, self->deltas, NULL, err);
+}
+
+static psd_status_t pull_outer(trainer_t *self, psd_error_t *err)
+{
+    psd_status_t rc = send_fragment(self, NULL, self->deltas, err);
+
+    if (rc == PSD_OK) {
+        ex_outer_mix(&self->outer, self->deltas, self->network->parameters);
+    }
+    return rc;
+}
+
+/* What has not been sent yet, fragment by fragment: then all workers have the
+ * table's parameters. */
+static psd_status_t finish_outer(trainer_t *self, psd_error_t *err)
+{
+    psd_status_t rc = self->outer.pulls < self->outer.pushes ? pull_outer(self, err) : PSD_OK;
+
+    for (uint32_t i = 0; rc == PSD_OK && i < self->options->outer_fragments; i++) {
+        rc = push_outer(self, err);
+        if (rc == PSD_OK) {
+            rc = pull_outer(self, err);
+        }
+    }
+    return rc;
+}
+
+/* Fills an outer table. Each worker pushes the same, so that the mean is it: two
+ * clocks, after which the parameters are there and nesterov's s is 0. */
+static psd_status_t start_outer(trainer_t *self, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    for (size_t i = 0; i < self->network->n; i++) {
+        self->deltas[i] = self->network->parameters[i] / -OUTER_ALPHA;
+    }
+    rc = push(self, self->deltas, self->ending, err);
+    for (size_t i = 0; i < self->network->n; i++) {
+        self->deltas[i] *= -OUTER_MOMENTUM;
+    }
+    return rc == PSD_OK ? push(self, self->deltas, self->ending, err) : rc;
+}
+
 static bool is_zero(const float *values, size_t n)
 {
     size_t i = 0;
@@ -98,9 +179,13 @@ static bool is_zero(const float *values, size_t n)
 static psd_status_t open_table(trainer_t *self, psd_error_t *err)
 {
     mnist_network_t *network = self->network;
+    bool outer = self->options->outer_every > 0;
+    const char *updater = outer ? OUTER_UPDATER : "add";
+    const char *combine = outer ? "clock-mean" : "each";
     char rows[32];
-    const char *const pairs[] = {"rows",  rows,   "cols",  "1",       "type", "f32", "row-format",
-                                 "dense", "keys", "range", "updater", "add",  NULL};
+    const char *const pairs[] = {"rows",    rows,         "cols",    "1",     "type",
+                                 "f32",     "row-format", "dense",   "keys",  "range",
+                                 "updater", updater,      "combine", combine, NULL};
     psd_status_t rc = PSD_OK;
 
     (void)snprintf(rows, sizeof rows, "%zu", network->n);
@@ -119,15 +204,23 @@ static psd_status_t open_table(trainer_t *self, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = ex_job_barrier(self->job, err);
     }
-    if (rc == PSD_OK && self->job->worker == 0 && is_zero(network->parameters, network->n)) {
+    if (rc == PSD_OK && (outer || self->job->worker == 0) &&
+        is_zero(network->parameters, network->n)) {
         mnist_network_start(network, self->options->seed);
-        rc = push(self, network->parameters, NULL, err);
+        rc = outer ? start_outer(self, err) : push(self, network->parameters, NULL, err);
     }
     if (rc == PSD_OK) {
         rc = ex_job_meet(self->job, err);
     }
     if (rc == PSD_OK) {
         rc = pull(self, err);
+    }
+    if (rc == PSD_OK && outer) {
+        const ex_outer_rule_t rule = {.every = self->options->outer_every,
+                                      .fragments = self->options->outer_fragments,
+                                      .overlap = self->options->outer_overlap};
+
+        return ex_outer_init(&self->outer, &rule, network->n, network->parameters, err);
     }
     memcpy(self->before, network->parameters, network->n * sizeof *self->before);
     return rc;
@@ -148,9 +241,40 @@ static void make_deltas(trainer_t *self)
     }
 }
 
+/* A step of this worker alone, and what is due after it. */
+static psd_status_t step_outer(trainer_t *self, psd_error_t *err)
+{
+    mnist_network_t *network = self->network;
+    float step = (float)self->options->step;
+    float again = (float)self->options->momentum;
+    psd_status_t rc = PSD_OK;
+
+    for (size_t i = 0; i < network->n; i++) {
+        self->before[i] = again * self->before[i] - step * network->slopes[i];
+        network->parameters[i] += self->before[i];
+    }
+    if (ex_outer_step(&self->outer)) {
+        rc = push_outer(self, err);
+    }
+    if (rc == PSD_OK && ex_outer_pulls(&self->outer)) {
+        rc = pull_outer(self, err);
+    }
+    return rc;
+}
+
+static psd_status_t step_together(trainer_t *self, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    make_deltas(self);
+    rc = push(self, self->deltas, self->ending, err);
+    return rc == PSD_OK ? pull(self, err) : rc;
+}
+
 /* This worker's part of the minibatch, which is order[first .. first + n). */
 static psd_status_t run_step(trainer_t *self, size_t first, size_t n, psd_error_t *err)
 {
+    bool outer = self->options->outer_every > 0;
     uint32_t worker = self->job->worker;
     uint32_t n_workers = self->job->n_workers;
     size_t from = n * worker / n_workers;
@@ -160,14 +284,11 @@ static psd_status_t run_step(trainer_t *self, size_t first, size_t n, psd_error_
         mnist_network_look(self->network, self->train, list, mine, self->verdicts, err);
 
     if (rc == PSD_OK) {
-        rc = mnist_network_learn(self->network, self->train, list, mine, n, err);
+        rc = mnist_network_learn(self->network, self->train, list, mine,
+                                 outer ? (mine > 0 ? mine : 1) : n, err);
     }
     if (rc == PSD_OK) {
-        make_deltas(self);
-        rc = push(self, self->deltas, self->ending, err);
-    }
-    if (rc == PSD_OK) {
-        rc = pull(self, err);
+        rc = outer ? step_outer(self, err) : step_together(self, err);
     }
     for (size_t i = 0; rc == PSD_OK && i < mine; i++) {
         ex_progress_add_loss(&self->progress, self->verdicts[i].loss,
@@ -197,17 +318,34 @@ static void swap_means(trainer_t *self)
     }
 }
 
+/* Swaps this worker's parameters and the table's: as swap_means. */
+static void swap_start(trainer_t *self)
+{
+    for (size_t i = 0; i < self->network->n; i++) {
+        float local = self->network->parameters[i];
+
+        self->network->parameters[i] = self->outer.start[i];
+        self->outer.start[i] = local;
+    }
+}
+
+/* What is measured and saved stands in the network's parameters, or goes back. */
+static void swap_best(trainer_t *self)
+{
+    if (self->averages) {
+        swap_means(self);
+    } else if (self->options->outer_every > 0) {
+        swap_start(self);
+    }
+}
+
 static psd_status_t measure_test(trainer_t *self, const mnist_images_t *test, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
-    if (self->options->average == EX_YES) {
-        swap_means(self);
-    }
+    swap_best(self);
     rc = mnist_measure("test", self->network, test, NULL, err);
-    if (self->options->average == EX_YES) {
-        swap_means(self);
-    }
+    swap_best(self);
     return rc;
 }
 
@@ -228,7 +366,7 @@ static psd_status_t run_epoch(trainer_t *self, uint32_t epoch, psd_error_t *err)
         place.last = place.epoch_ends && epoch == place.epochs;
         rc = run_step(self, first, left < minibatch ? left : minibatch, err);
         place.clock = psd_clock_count(self->job->client);
-        if (rc == PSD_OK && self->options->average == EX_YES) {
+        if (rc == PSD_OK && self->averages) {
             add_up(self);
         }
         if (rc == PSD_OK) {
@@ -249,12 +387,20 @@ psd_status_t mnist_train(const mnist_options_t *options, ex_job_t *job, mnist_ne
                              "--momentum needs --max-delay 0: the last step is known only when all "
                              "workers have made theirs");
     }
+    if (options->outer_every > 0 && job->max_delay != 0) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--outer-every needs --max-delay 0: an outer step is the mean of all "
+                             "workers");
+    }
     rc = trainer_init(&self, err);
     if (rc == PSD_OK) {
         rc = open_table(&self, err);
     }
     for (uint32_t epoch = 1; rc == PSD_OK && epoch <= options->epochs; epoch++) {
         rc = run_epoch(&self, epoch, err);
+        if (rc == PSD_OK && options->outer_every > 0 && epoch == options->epochs) {
+            rc = finish_outer(&self, err);
+        }
         if (rc == PSD_OK && test != NULL && job->worker == 0) {
             rc = measure_test(&self, test, err);
         }
@@ -265,7 +411,7 @@ psd_status_t mnist_train(const mnist_options_t *options, ex_job_t *job, mnist_ne
     if (rc == PSD_OK) {
         rc = pull(&self, err);
     }
-    if (rc == PSD_OK && options->average == EX_YES) {
+    if (rc == PSD_OK && self.averages) {
         swap_means(&self);
     }
     trainer_done(&self);

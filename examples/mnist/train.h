@@ -9,6 +9,9 @@
  *          with momentum is -step g + momentum (w - w before), of which every
  *          worker has its part of g, and all know w and w before from their
  *          pulls: worker 0 pushes the rest.
+ *          With --outer-every each worker takes such steps in a copy of its own
+ *          (common/job/outer.h), and the table's updater is nesterov over the
+ *          mean of the workers. It is measured and saved as the table has it.
  */
 #ifndef MNIST_TRAIN_H
 #define MNIST_TRAIN_H
