@@ -142,7 +142,10 @@ psd_status_t ps_cmd_auth_deny(ps_cli_t *cli, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = ps_cli_request(cli, "auth_deny", "name", name, &reply, err);
     }
-    if (rc == PSD_OK) {
+    if (rc == PSD_OK && strcmp(ps_json_text(reply, "state"), "unknown") == 0) {
+        ps_out_answer(&cli->out, reply, PRINCIPALS, "%s is no principal; its token is void",
+                      ps_json_text(reply, "name"));
+    } else if (rc == PSD_OK) {
         ps_out_answer(&cli->out, reply, PRINCIPALS, "%s is denied%s", ps_json_text(reply, "name"),
                       unchecked(reply));
     }

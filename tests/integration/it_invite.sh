@@ -114,12 +114,53 @@ invite carol --role reader
 mv "$work/carol.token" "$work/old.token"
 invite carol --role reader
 accept 4 "$work/old.token"
-err_has 'has expired'
+err_has '"carol" counts no longer: another one was made, or it was taken back; an admin makes'
 owner 0 auth deny alice
 invite alice --role reader
 owner 0 auth deny alice
 accept 4 "$work/alice.token"
-err_has 'token for principal "alice" has expired'
+err_has 'token for principal "alice" counts no longer'
+invite nobody --role admin
+owner 0 auth deny nobody
+out_is 'nobody is no principal; its token is void'
+accept 4 "$work/nobody.token"
+err_has 'token for principal "nobody" counts no longer'
+owner 0 auth deny nobody # again: the answer may not have arrived
+owner 2 auth deny noone
+err_has 'there is no principal "noone"'
+
+# ---- the key that was denied stays so, and a uid does not come back ----
+owner 0 auth allow hal --role job --uid 4711
+invite ivy --role job
+accept 0 "$work/ivy.token"
+ivy=$work/config/pscli/keys/ivy.key
+owner 0 auth allow ivy --role job --uid 4712
+owner 0 auth deny ivy
+invite ivy --role job
+accept 4 "$work/ivy.token"
+err_has 'that is the key with which ivy was denied; move its file away'
+PSD_KEY_FILE=$ivy expect 4 auth whoami
+mv "$ivy" "$work/ivy.stolen"
+accept 0 "$work/ivy.token"
+PSD_KEY_FILE=$ivy expect 0 auth whoami
+PSD_KEY_FILE=$work/ivy.stolen expect 4 auth whoami
+owner 0 auth list -o json
+python3 - "$work/out" <<'END' || fail "uids: $(cat "$work/out")"
+import json, sys
+uids = {one["name"]: one["uid"] for one in json.load(open(sys.argv[1]))["principals"]}
+assert uids["hal"] == 4711 and uids["ivy"] is None, uids
+END
+n_checked=$((n_checked + 1))
+
+# ---- a key that "keygen" made before ----
+expect 0 auth keygen gina
+gina=$work/config/pscli/keys/gina.key
+before=$(public "$gina")
+invite gina --role reader
+accept 0 "$work/gina.token"
+[ "$(public "$gina")" = "$before" ] || fail "accept made another key"
+PSD_KEY_FILE=$gina expect 0 auth whoami
+out_has '^gina \(key '
 
 # ---- who made it may let nobody in any more ----
 owner 0 auth allow boss --role admin --key="$(public "$key")"
@@ -127,7 +168,28 @@ PSD_KEY_FILE=$key expect 0 auth invite dave --role admin
 cp "$work/out" "$work/dave.token"
 owner 0 auth deny boss
 accept 4 "$work/dave.token"
-err_has 'token for principal "dave" was made by one who may not let anybody in now'
+err_has 'token for principal "dave" was made by boss, who may not let anybody in now'
+
+# ---- … also when it may again: whoever held its key has made the token ----
+owner 0 auth allow boss --role admin
+accept 4 "$work/dave.token"
+err_has 'token for principal "dave" counts no longer'
+PSD_KEY_FILE=$key expect 0 auth invite dora --role admin
+cp "$work/out" "$work/dora.token"
+PSD_KEY_FILE=$key expect 0 node invite n8
+cp "$work/out" "$work/n8.token"
+owner 0 auth allow boss --role reader
+owner 0 auth allow boss --role admin
+accept 4 "$work/dora.token"
+err_has 'token for principal "dora" counts no longer'
+rc=0
+PSD_RUNTIME_DIR=$work/rogue_run timeout 60 "$PSD_PROGRAM" --data-dir "$work/rogue8" \
+    --listen tcp://127.0.0.1:0 --name n8 --token-file "$work/n8.token" >"$work/rogue8.log" 2>&1 ||
+    rc=$?
+[ "$rc" -eq 4 ] || fail "a node by a token of one who was no admin for a while: $rc"
+grep -q 'the token for node "n8" counts no longer' "$work/rogue8.log" ||
+    fail "$(cat "$work/rogue8.log")"
+owner 0 auth deny boss
 
 # ---- somebody else got in under that name meanwhile ----
 expect 0 auth keygen carol --file "$work/carol1.key"
@@ -169,9 +231,9 @@ PSD_KEY_FILE=$work/alice2.key expect 4 auth invite mallory --role admin
 owner 2 auth invite mallory --role node
 err_has 'role "node"; allowed: admin, operator, job, reader, metrics'
 owner 2 auth invite mallory
-err_has -- '--role is missing'
+err_has '--role is missing'
 owner 2 auth invite mallory --role job --tables 'x*'
-err_has -- '--jobs is missing beside --tables'
+err_has '--jobs is missing beside --tables'
 owner 2 auth invite mallory --role job --tables 'x y' --jobs '*'
 owner 2 auth invite node.n0 --role job
 err_has 'principal node.n0 is a node; choose another name'

@@ -21,21 +21,25 @@ static psd_status_t check_unused(const ps_control_t *self, const ps_invite_t *in
 {
     const bool is_node = ps_invite_is_node(invite);
     const char *noun = is_node ? "node" : "auth";
-    const char *why = NULL;
+    char why[PS_NAME_MAX + 80] = "";
 
     if (invite->taken[0] != '\0') {
-        why = "was used";
-    } else if (ps_now_ms() >= invite->until_ms) {
-        why = "has expired";
+        (void)snprintf(why, sizeof why, "was used");
     } else if (!may_invite(self, invite)) {
-        why = "was made by one who may not let anybody in now";
+        (void)snprintf(why, sizeof why, "was made by %s, who may not let anybody in now",
+                       invite->by);
+    } else if (invite->until_ms == 0) {
+        (void)snprintf(why, sizeof why,
+                       "counts no longer: another one was made, or it was taken back");
+    } else if (ps_now_ms() >= invite->until_ms) {
+        (void)snprintf(why, sizeof why, "has expired");
     }
-    return why == NULL ? PSD_OK
-                       : psd_error_set(err, PSD_DENIED,
-                                       "the token for %s \"%s\" %s; an admin makes another one: "
-                                       "pscli %s invite %s",
-                                       is_node ? "node" : "principal", invite->name, why, noun,
-                                       invite->name);
+    return why[0] == '\0' ? PSD_OK
+                          : psd_error_set(err, PSD_DENIED,
+                                          "the token for %s \"%s\" %s; an admin makes another one: "
+                                          "pscli %s invite %s",
+                                          is_node ? "node" : "principal", invite->name, why, noun,
+                                          invite->name);
 }
 
 /* The answer to who came did not arrive. Whoever was denied since needs another token. */
@@ -46,9 +50,21 @@ static bool is_repeated(const ps_control_t *self, const ps_invite_t *invite, con
     return strcmp(invite->taken, key) == 0 && known != NULL && !known->denied;
 }
 
+/* Two who have one secret are not to be one principal: who made the token has seen its key. */
+static psd_status_t check_own_key(const ps_control_t *self, const char *key, psd_error_t *err)
+{
+    return ps_invites_find(&self->invites, key) == NULL
+               ? PSD_OK
+               : psd_error_set(err, PSD_DENIED,
+                               "that is the key of a token; allowed: one that was made where it "
+                               "is used");
+}
+
 psd_status_t ps_control_check_token(const ps_control_t *self, const ps_invite_t *invite,
                                     const char *node, const char *key, psd_error_t *err)
 {
+    psd_status_t rc = PSD_OK;
+
     if (!ps_invite_is_node(invite)) {
         return psd_error_set(err, PSD_DENIED,
                              "the token lets in client \"%s\", and no node: \"pscli auth accept\" "
@@ -63,7 +79,8 @@ psd_status_t ps_control_check_token(const ps_control_t *self, const ps_invite_t 
                              "the token lets in node \"%s\", and this one is \"%s\": set node.name",
                              invite->name, node);
     }
-    return check_unused(self, invite, err);
+    rc = check_own_key(self, key, err);
+    return rc == PSD_OK ? check_unused(self, invite, err) : rc;
 }
 
 psd_status_t ps_control_check_newcomer(const ps_control_t *self, const char *name, psd_error_t *err)
@@ -114,13 +131,13 @@ static psd_status_t let_in(ps_control_t *self, const ps_invite_t *invite, const 
     if (rc != PSD_OK) {
         return rc;
     }
-    if (known != NULL) { /* its uid stays */
-        next = *known;
-        next.denied = false;
-        next.n_rules = 1;
+    if (known != NULL && ps_registry_principal_by_key(self->is.registry, key) == known) {
+        return psd_error_set(err, PSD_DENIED,
+                             "that is the key with which %s was denied; move its file away, and "
+                             "another key is made",
+                             invite->name);
     }
     memcpy(next.name, invite->name, sizeof next.name);
-    memset(next.key, 0, sizeof next.key);
     (void)snprintf(next.key, sizeof next.key, "%s", key);
     next.rules[0] = invite->rule;
     rc = ps_registry_plan_principal(self->is.registry, &next, ps_unix_ms(), &command, err);
@@ -150,7 +167,10 @@ static psd_status_t accept_key(ps_control_t *self, const ps_control_request_t *r
     if (rc != PSD_OK || is_repeated(self, invite, key)) {
         return rc;
     }
-    rc = check_unused(self, invite, err);
+    rc = check_own_key(self, key, err);
+    if (rc == PSD_OK) {
+        rc = check_unused(self, invite, err);
+    }
     if (rc == PSD_OK) {
         rc = let_in(self, invite, key, err);
     }

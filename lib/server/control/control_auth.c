@@ -230,6 +230,15 @@ static psd_status_t read_principal(const ps_control_t *self, const ps_doc_t *doc
     return PSD_OK;
 }
 
+/* What a principal that may let nobody in has made lets nobody in, also when it may again. */
+static void drop_made_tokens(ps_control_t *self, const char *name)
+{
+    if (!ps_trust_may(ps_registry_principal(self->is.registry, name), PS_VERB_CHANGE,
+                      PS_OBJECT_AUTH, NULL)) {
+        ps_invites_drop_by(&self->invites, name);
+    }
+}
+
 psd_status_t ps_control_auth_allow(ps_control_t *self, ps_control_request_t *request,
                                    psd_error_t *err)
 {
@@ -242,7 +251,22 @@ psd_status_t ps_control_auth_allow(ps_control_t *self, ps_control_request_t *req
     if (rc == PSD_OK && request->outcome.kind != PS_COMMAND_PRINCIPAL) {
         rc = ps_control_put_principal(self, request, &next, err);
     }
-    return rc == PSD_OK ? ps_control_answer_principal(self, request, next.name, err) : rc;
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    drop_made_tokens(self, next.name);
+    return ps_control_answer_principal(self, request, next.name, err);
+}
+
+/* Of one that was invited, and has not come. */
+static psd_status_t answer_nobody(const ps_control_t *self, ps_control_request_t *request,
+                                  const char *name, psd_error_t *err)
+{
+    return ps_doc_set_text(request->reply, "name", name) &&
+                   ps_doc_set_text(request->reply, "state", "unknown") &&
+                   ps_doc_set_bool(request->reply, "checked", self->is.rights != NULL)
+               ? PSD_OK
+               : ps_control_no_memory(err);
 }
 
 psd_status_t ps_control_auth_deny(ps_control_t *self, ps_control_request_t *request,
@@ -250,13 +274,21 @@ psd_status_t ps_control_auth_deny(ps_control_t *self, ps_control_request_t *requ
 {
     const ps_principal_t *principal = NULL;
     ps_principal_t next = {.uid = PS_NO_UID};
-    psd_status_t rc = ps_control_find_principal(self, request->doc, "name", &principal, err);
+    const char *name = NULL;
+    psd_status_t rc = ps_doc_get_text(request->doc, "name", PS_NAME_MAX, &name, err);
 
     if (rc != PSD_OK) {
         return rc;
     }
+    if (ps_invites_drop(&self->invites, name, false) &&
+        ps_registry_principal(self->is.registry, name) == NULL) {
+        return answer_nobody(self, request, name, err);
+    }
+    rc = ps_control_find_principal(self, request->doc, "name", &principal, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
     next = *principal;
-    ps_invites_drop(&self->invites, next.name, false);
     ps_principal_deny(&next);
     if (request->outcome.kind != PS_COMMAND_PRINCIPAL) {
         rc = ps_control_check_no_member(self, next.name, err);
@@ -264,7 +296,11 @@ psd_status_t ps_control_auth_deny(ps_control_t *self, ps_control_request_t *requ
             rc = ps_control_put_principal(self, request, &next, err);
         }
     }
-    return rc == PSD_OK ? ps_control_answer_principal(self, request, next.name, err) : rc;
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    drop_made_tokens(self, next.name);
+    return ps_control_answer_principal(self, request, next.name, err);
 }
 
 /* ---- asked ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens: made for nodes and clients, and whether one counts; what nodes hear about principals. */
+/* Tokens: made for nodes and clients; what nodes hear about principals. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

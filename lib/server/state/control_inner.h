@@ -331,11 +331,13 @@ typedef struct ps_members_view {
 void ps_control_view_members(ps_control_t *self, ps_members_view_t *ret_view);
 /* Answers to nodes name the members from now on. */
 void ps_control_tell_seats(ps_control_t *self);
-/* control_node.c */
-ps_control_op_t ps_control_auth_invite;
+/* control_accept.c */
 ps_control_op_t ps_control_auth_accept;
+/* control_invite.c */
+ps_control_op_t ps_control_auth_invite;
 ps_control_op_t ps_control_node_invite;
 ps_control_op_t ps_control_node_rights;
+/* control_node.c */
 ps_control_op_t ps_control_node_join;
 /* A message of builds before PS_NODE_FORMAT 4: refuses it by name. */
 ps_control_op_t ps_control_node_old;
@@ -548,8 +550,8 @@ PSD_MUST_CHECK bool ps_control_has_token(const ps_control_t *self, const ps_aske
 PSD_MUST_CHECK psd_status_t ps_control_check_newcomer(const ps_control_t *self, const char *name,
                                                       psd_error_t *err);
 /* A node of that name and key may join with the token. Errors: PSD_DENIED it
- * was used by another one, has expired, is for another node or a client, or was made by one who
- * may not make any now. */
+ * was used by another one, has expired, was taken back, is for another node or a client, or was
+ * made by one who may not make any now; the key is that of a token. */
 PSD_MUST_CHECK psd_status_t ps_control_check_token(const ps_control_t *self,
                                                    const ps_invite_t *invite, const char *node,
                                                    const char *key, psd_error_t *err);

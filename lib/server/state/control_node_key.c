@@ -102,7 +102,7 @@ psd_status_t ps_control_deny_node(ps_control_t *self, const ps_control_request_t
     ps_principal_t next;
     psd_status_t rc = PSD_OK;
 
-    ps_invites_drop(&self->invites, node, true);
+    (void)ps_invites_drop(&self->invites, node, true);
     if (known == NULL || known->denied || !ps_principal_is_node(known)) {
         return PSD_OK;
     }

@@ -27,13 +27,28 @@ bool ps_invite_is_node(const ps_invite_t *self)
     return self->rule.role == PS_ROLE_NODE;
 }
 
-void ps_invites_drop(ps_invites_t *self, const char *name, bool is_node)
+bool ps_invites_drop(ps_invites_t *self, const char *name, bool is_node)
 {
+    bool found = false;
+
     for (size_t i = 0; i < PS_INVITES_MAX; i++) {
         ps_invite_t *item = &self->items[i];
 
         if (strcmp(item->name, name) == 0 && ps_invite_is_node(item) == is_node &&
             item->taken[0] == '\0') {
+            item->until_ms = 0;
+            found = true;
+        }
+    }
+    return found;
+}
+
+void ps_invites_drop_by(ps_invites_t *self, const char *by)
+{
+    for (size_t i = 0; i < PS_INVITES_MAX; i++) {
+        ps_invite_t *item = &self->items[i];
+
+        if (strcmp(item->by, by) == 0 && item->taken[0] == '\0') {
             item->until_ms = 0;
         }
     }
@@ -60,7 +75,7 @@ bool ps_invites_add(ps_invites_t *self, const ps_invite_t *invite, uint64_t now_
     if (ps_invites_find(self, invite->key) != NULL) {
         return true;
     }
-    ps_invites_drop(self, invite->name, ps_invite_is_node(invite));
+    (void)ps_invites_drop(self, invite->name, ps_invite_is_node(invite));
     item = next_room(self, now_ms);
     if (item == NULL) {
         return false;

@@ -261,6 +261,30 @@ Test(control_may, a_stranger_hears_how_to_be_let_in)
     cr_assert_eq(ps_control_may(control, &request, NULL), PSD_OK);
 }
 
+/* Who made a token has seen its secret key. */
+Test(control_may, the_key_of_a_token_lets_nobody_in)
+{
+    static const char MADE[] = "0123456789012345678901234567890123456789";
+    ps_invite_t invite = {.name = "eve", .by = "pA", .rule.role = PS_ROLE_JOB, .until_ms = 1};
+    ps_control_request_t request = {.caller = {.has_uid = false}};
+    char text[200];
+
+    (void)snprintf(invite.key, sizeof invite.key, "%s", MADE);
+    (void)snprintf(request.caller.key, sizeof request.caller.key, "%s", MADE);
+    cr_assert(ps_invites_add(&control->invites, &invite, 0));
+    (void)snprintf(text, sizeof text, "{\"name\":\"eve\",\"key\":\"%s\"}", MADE);
+    cr_assert_eq(ps_doc_parse((ps_bytes_t){.data = (const uint8_t *)text, .size = strlen(text)},
+                              &request.doc, err),
+                 PSD_OK);
+    cr_assert_eq(ps_control_auth_accept(control, &request, err), PSD_DENIED);
+    cr_assert_not_null(strstr(psd_error_text(err), "that is the key of a token"));
+    psd_error_clear(err);
+    invite.rule.role = PS_ROLE_NODE;
+    cr_assert_eq(ps_control_check_token(control, &invite, "eve", MADE, err), PSD_DENIED);
+    cr_assert_not_null(strstr(psd_error_text(err), "that is the key of a token"));
+    ps_doc_destroy(&request.doc);
+}
+
 Test(control_may, a_session_is_of_who_said_hello)
 {
     ps_control_request_t request = {.caller = {.has_uid = true, .uid = 'j'}};

@@ -55,7 +55,9 @@ Test(invites, the_newest_for_a_node_counts)
     cr_assert_eq(ps_invites_find(&invites, key(1))->until_ms, 0);
     cr_assert_eq(ps_invites_find(&invites, key(2))->until_ms, 100);
     cr_assert_eq(ps_invites_find(&invites, key(3))->until_ms, 200);
-    ps_invites_drop(&invites, "c", true);
+    cr_assert_not(ps_invites_drop(&invites, "c", false));
+    cr_assert(ps_invites_drop(&invites, "c", true));
+    cr_assert(ps_invites_drop(&invites, "c", true)); /* a repetition */
     cr_assert_eq(ps_invites_find(&invites, key(2))->until_ms, 0);
 }
 
@@ -67,11 +69,34 @@ Test(invites, a_node_and_a_client_of_one_name_are_two)
     cr_assert_eq(ps_invites_find(&invites, key(1))->until_ms, 100);
     cr_assert(ps_invite_is_node(ps_invites_find(&invites, key(1))));
     cr_assert_not(ps_invite_is_node(ps_invites_find(&invites, key(2))));
-    ps_invites_drop(&invites, "b", false);
+    cr_assert(ps_invites_drop(&invites, "b", false));
     cr_assert_eq(ps_invites_find(&invites, key(1))->until_ms, 100);
     cr_assert_eq(ps_invites_find(&invites, key(2))->until_ms, 0);
     cr_assert(add(3, "b", PS_ROLE_READER, NOW, 200));
     cr_assert_eq(ps_invites_find(&invites, key(1))->until_ms, 100);
+}
+
+/* What others made, and what was used, is not touched. */
+Test(invites, those_of_one_who_made_them_are_dropped)
+{
+    const ps_invite_t *found = NULL;
+
+    for (unsigned i = 1; i <= 4; i++) {
+        ps_invite_t invite = {.rule.role = i == 2 ? PS_ROLE_NODE : PS_ROLE_JOB, .until_ms = 100};
+
+        (void)snprintf(invite.key, sizeof invite.key, "%s", key(i));
+        (void)snprintf(invite.name, sizeof invite.name, "n%u", i);
+        (void)snprintf(invite.by, sizeof invite.by, "%s", i == 3 ? "root" : "boss");
+        cr_assert(ps_invites_add(&invites, &invite, NOW));
+    }
+    found = ps_invites_find(&invites, key(4));
+    ps_invites_take(&invites, found, key(9));
+    cr_assert_not(ps_invites_drop(&invites, "n4", false), "it was used");
+    ps_invites_drop_by(&invites, "boss");
+    cr_assert_eq(ps_invites_find(&invites, key(1))->until_ms, 0);
+    cr_assert_eq(ps_invites_find(&invites, key(2))->until_ms, 0);
+    cr_assert_eq(ps_invites_find(&invites, key(3))->until_ms, 100);
+    cr_assert_eq(found->until_ms, 100);
 }
 
 /* Those that count stay; the oldest that does not makes room. */
