@@ -111,7 +111,7 @@ expect 0 checkpoint inspect one -o json
 out_has '"w"'
 expect 0 table drop w emb v --yes
 expect 2 checkpoint restore one --table w --table v --as x
-err_has -- '--as needs one --table'
+err_has '--as needs one --table'
 expect 0 checkpoint restore one --table w --table v
 expect 0 table list -o name
 out_is 'w
