@@ -355,16 +355,19 @@ static bool is_sign_of_life(const ps_control_request_t *request)
             strcmp(op, "node_rights") == 0);
 }
 
-/* Nobody whom the registry lets do anything. */
+/* Nobody whom the registry lets do anything, and nobody whom a token may let in. Who has one that
+ * is used or void is answered as strangers are: a repetition changes nothing. */
 static bool is_stranger(const ps_control_t *self, const ps_asker_t *caller)
 {
     const ps_principal_t *who = NULL;
+    const ps_invite_t *invite = NULL;
 
     if (self->is.rights == NULL) {
         return false;
     }
     who = ps_control_principal(self, caller);
-    return who == NULL ? !ps_control_has_token(self, caller) : who->denied;
+    invite = who == NULL ? ps_invites_find(&self->invites, caller->key) : NULL;
+    return who == NULL ? invite == NULL || !ps_invite_counts(invite, ps_now_ms()) : who->denied;
 }
 
 /* At once, so that those who may nothing take no place in the queue. What is long is not even

@@ -79,34 +79,56 @@ static psd_status_t note_invite(ps_control_t *self, const ps_control_request_t *
     return ps_control_commit(self, &note, PS_LOG_INFO, err);
 }
 
-/* It counts from now on. */
-static psd_status_t keep(ps_control_t *self, ps_control_request_t *request, ps_invite_t *invite,
-                         uint64_t ttl_s, psd_error_t *err)
+static psd_status_t answer(const ps_control_t *self, ps_control_request_t *request,
+                           const ps_invite_t *invite, uint64_t ttl_s, psd_error_t *err)
 {
-    char who[PS_CONTROL_WHO_SIZE];
-    const bool is_node = ps_invite_is_node(invite);
-    uint64_t now_ms = ps_now_ms();
-    psd_status_t rc = PSD_OK;
-
-    invite->until_ms = now_ms + ttl_s * MS_IN_S;
-    if (!ps_invites_add(&self->invites, invite, now_ms)) {
-        return psd_error_set(err, PSD_LIMIT,
-                             "%d tokens that nobody has used count yet, the most that may; wait "
-                             "until one is used or expires",
-                             PS_INVITES_MAX);
-    }
-    rc = note_invite(self, request, invite, err);
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    ps_log(PS_LOG_INFO, is_node ? "node_invited" : "client_invited",
-           "%s=%s seconds=%" PRIu64 " by=\"%s\"", is_node ? "node" : "principal", invite->name,
-           ttl_s, ps_control_print_who(self, &request->caller, who));
     return ps_doc_set_text(request->reply, "name", invite->name) &&
                    ps_doc_set_text(request->reply, "endpoint", own_endpoint(self)) &&
                    ps_doc_set_u64(request->reply, "ttl_s", ttl_s)
                ? PSD_OK
                : ps_control_no_memory(err);
+}
+
+static psd_status_t no_room(psd_error_t *err)
+{
+    return psd_error_set(err, PSD_LIMIT,
+                         "%d tokens that nobody has used count yet, the most that may; wait until "
+                         "one is used or expires",
+                         PS_INVITES_MAX);
+}
+
+/* It counts from now on, once the history has it. Whose answer was lost asks again. */
+static psd_status_t keep(ps_control_t *self, ps_control_request_t *request, ps_invite_t *invite,
+                         uint64_t ttl_s, psd_error_t *err)
+{
+    const ps_invite_t *known = ps_invites_find(&self->invites, invite->key);
+    char who[PS_CONTROL_WHO_SIZE];
+    const bool is_node = ps_invite_is_node(invite);
+    uint64_t now_ms = ps_now_ms();
+    psd_status_t rc = PSD_OK;
+
+    if (known != NULL) {
+        return ps_invite_equal(known, invite)
+                   ? answer(self, request, invite, ttl_s, err)
+                   : psd_error_set(err, PSD_INVALID,
+                                   "key is that of another token; allowed: one of its own for "
+                                   "each token");
+    }
+    if (!ps_invites_has_room(&self->invites, invite, now_ms)) {
+        return no_room(err);
+    }
+    rc = note_invite(self, request, invite, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    invite->until_ms = now_ms + ttl_s * MS_IN_S;
+    if (!ps_invites_add(&self->invites, invite, now_ms)) {
+        return no_room(err);
+    }
+    ps_log(PS_LOG_INFO, is_node ? "node_invited" : "client_invited",
+           "%s=%s seconds=%" PRIu64 " by=\"%s\"", is_node ? "node" : "principal", invite->name,
+           ttl_s, ps_control_print_who(self, &request->caller, who));
+    return answer(self, request, invite, ttl_s, err);
 }
 
 /* ---- node_invite ---- */

@@ -31,9 +31,11 @@ typedef struct ps_invites {
     uint64_t n; /* where room is looked for next, modulo PS_INVITES_MAX */
 } ps_invites_t;
 
+/* There is room for it: not all count, or it replaces one. */
+bool ps_invites_has_room(const ps_invites_t *self, const ps_invite_t *invite, uint64_t now_ms);
 /* Another one; where a token of that key is known, nothing changes. The token that was made for
- * the same node or principal before, if it is not used, counts no longer. false: all that there is
- * room for count. */
+ * the same node or principal before, if it is not used, counts no longer. false: there is no
+ * room. */
 PSD_MUST_CHECK bool ps_invites_add(ps_invites_t *self, const ps_invite_t *invite, uint64_t now_ms);
 /* The token of that key, used and expired ones, too. NULL: unknown. Borrowed until the next
  * change. */
@@ -47,4 +49,8 @@ bool ps_invites_drop(ps_invites_t *self, const char *name, bool is_node);
 /* Nobody comes any more by a token that the principal made. */
 void ps_invites_drop_by(ps_invites_t *self, const char *by);
 bool ps_invite_is_node(const ps_invite_t *self);
+/* The same key, made by the same principal for the same one. */
+bool ps_invite_equal(const ps_invite_t *self, const ps_invite_t *other);
+/* Somebody may still come by it, and nobody has. */
+bool ps_invite_counts(const ps_invite_t *self, uint64_t now_ms);
 #endif
