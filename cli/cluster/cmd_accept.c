@@ -42,7 +42,7 @@ static psd_status_t read_token(const ps_cli_t *cli, coming_t *self, psd_error_t 
 {
     const char *path = cli->args.n_words > 0 ? ps_cli_word(cli, 0) : NO_FILE;
 
-    if (ps_token_is_path(path)) {
+    if (ps_text_is_token(path)) {
         return psd_error_set(err, PSD_USAGE,
                              "FILE is a token; allowed: the path of a file with one, or nothing: "
                              "then the token comes on standard input. Make another token: all "
@@ -133,9 +133,15 @@ static psd_status_t show_key(const ps_cli_t *cli, const coming_t *self, json_t *
                                 self->pair.public_key);
     psd_status_t rc = ps_cli_ask_by(cli, self->endpoint, &self->token, request, ret_reply, err);
 
-    return rc == PSD_OK
-               ? PSD_OK
-               : psd_error_wrap(err, rc, "the key is in %s, and is not let in", self->path);
+    if (rc == PSD_OK) {
+        return PSD_OK;
+    }
+    return rc == PSD_DENIED || rc == PSD_INVALID || rc == PSD_LIMIT
+               ? psd_error_wrap(err, rc, "the key is in %s, and is not let in", self->path)
+               : psd_error_wrap(err, rc,
+                                "the key is in %s, and may be let in: run this again, or \"pscli "
+                                "auth whoami\" with it",
+                                self->path);
 }
 
 /* The line for a shell; what else there is to say goes to stderr. */

@@ -204,14 +204,14 @@ const ps_cmd_t ps_cmds_auth[] = {
      .max_args = 1,
      .summary = "make a token by which a client lets its own key in",
      .details =
-         "Prints one line, the token. Whoever has it can come once as NAME until it expires, so "
-         "hand it on by a safe way; on the other machine \"pscli auth accept\" takes it, makes a "
-         "key there, and shows the public half. NAME gets one rule, as by \"pscli auth allow\". A "
+         "Prints one line, the token. Whoever has it can come once as NAME until it expires: hand "
+         "it on in a safe way. On the other machine \"pscli auth accept\" takes it, makes a key "
+         "there, and shows the public half. NAME gets one rule, as by \"pscli auth allow\". A "
          "principal of that name must not exist, or be denied: it is then let in again by the new "
-         "key. A token is void once it is used, another one is made for NAME, NAME is denied, who "
-         "made it may not let anybody in any more, or another node leads the registry. For "
-         "clusters "
-         "with security.level: encrypt.",
+         "key alone. A token is void once it is used, another one is made for NAME, NAME is "
+         "denied, "
+         "who made it may not let anybody in any more, or another node leads the registry. For "
+         "clusters with security.level: encrypt.",
      .examples = INVITE_EXAMPLES,
      .options = INVITE_OPTIONS,
      .run = ps_cmd_auth_invite},
@@ -235,10 +235,12 @@ const ps_cmd_t ps_cmds_auth[] = {
      .min_args = 1,
      .max_args = 1,
      .summary = "take all rights from a principal",
-     .details = "The principal stays in the list, so that its key is known as a denied one. The "
-                "last one who may change principals is not denied. Rights are checked where "
-                "security.level is encrypt: the next request is refused, also of one who is "
-                "connected.",
+     .details =
+         "The principal stays in the list, so that its key is known as a denied one. Tokens for "
+         "it, and those that it made, are void: also where NAME is nobody yet. The "
+         "last one who may change principals is not denied. Rights are checked where "
+         "security.level is encrypt: the next request is refused, also of one who is "
+         "connected.",
      .examples = DENY_EXAMPLES,
      .run = ps_cmd_auth_deny},
     {.noun = "auth",

@@ -8,7 +8,7 @@ psd_status_t ps_server_read_token(const ps_server_t *self, char ret_endpoint[PS_
 {
     const char *path = self->config->security.token_file;
 
-    return ps_token_is_path(path)
+    return ps_text_is_token(path)
                ? psd_error_set(
                      err, PSD_CONFIG,
                      "security.token_file is a token; allowed: the path of a file with "

@@ -126,8 +126,8 @@ out_is 'nobody is no principal; its token is void'
 accept 4 "$work/nobody.token"
 err_has 'token for principal "nobody" counts no longer'
 owner 0 auth deny nobody # again: the answer may not have arrived
-owner 2 auth deny noone
-err_has 'there is no principal "noone"'
+owner 2 auth deny jim
+err_has 'there is no principal "jim"'
 
 # ---- the key that was denied stays so, and a uid does not come back ----
 owner 0 auth allow hal --role job --uid 4711

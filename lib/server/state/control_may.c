@@ -37,10 +37,10 @@ static psd_status_t refuse(const question_t *self, const char *shown, psd_error_
                                                : "denied");
     }
     if (self->who == NULL && self->request->op->trust == PS_TRUST_OP_auth_accept) {
-        return psd_error_set(err, PSD_DENIED,
-                             "%s is no token that counts here; an admin makes another one: pscli "
-                             "auth invite NAME",
-                             who);
+        return psd_error_set(err, PSD_DENIED, "%s %s: pscli auth invite NAME", who,
+                             self->request->caller.key[0] == '\0'
+                                 ? "has no token; an admin makes one"
+                                 : "is no token that counts here; an admin makes another one");
     }
     if (self->who == NULL && self->request->caller.key[0] != '\0') {
         return psd_error_set(err, PSD_DENIED,

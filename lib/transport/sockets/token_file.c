@@ -97,7 +97,7 @@ psd_status_t ps_token_file_read(const char *path, char ret_endpoint[PS_ENDPOINT_
     return rc;
 }
 
-bool ps_token_is_path(const char *path)
+bool ps_text_is_token(const char *text)
 {
-    return strncmp(path, TCP, strlen(TCP)) == 0;
+    return strncmp(text, TCP, strlen(TCP)) == 0;
 }

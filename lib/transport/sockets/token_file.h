@@ -26,5 +26,5 @@ PSD_MUST_CHECK psd_status_t ps_token_file_read(const char *path,
                                                char ret_endpoint[PS_ENDPOINT_MAX + 1],
                                                ps_key_pair_t *ret_pair, psd_error_t *err);
 /* A token was given where the path of its file belongs: all users of the host see arguments. */
-bool ps_token_is_path(const char *path);
+bool ps_text_is_token(const char *text);
 #endif

@@ -248,6 +248,9 @@ Test(control_may, a_stranger_hears_how_to_be_let_in)
                      "ROLE --tables 'GLOB' --jobs 'GLOB' --uid 48");
     cr_assert_eq(ask("hello", 'd', "{}"), PSD_DENIED);
     cr_assert_str_eq(psd_error_text(err), "pd (uid 100) is denied; an admin can allow it");
+    cr_assert_eq(ask("auth_accept", '0', "{}"), PSD_DENIED);
+    cr_assert_str_eq(psd_error_text(err),
+                     "uid 48 has no token; an admin makes one: pscli auth invite NAME");
     psd_error_clear(err);
     cr_assert_eq(ps_control_may(control, &request, err), PSD_DENIED);
     cr_assert_str_eq(psd_error_text(err), "192.0.2.1 is no principal");
@@ -283,6 +286,50 @@ Test(control_may, the_key_of_a_token_lets_nobody_in)
     cr_assert_eq(ps_control_check_token(control, &invite, "eve", MADE, err), PSD_DENIED);
     cr_assert_not_null(strstr(psd_error_text(err), "that is the key of a token"));
     ps_doc_destroy(&request.doc);
+}
+
+/* Who asks for a token: {"name":"eve",…}, of that role. */
+static psd_status_t invite_eve(const char *token_key, const char *role)
+{
+    ps_control_request_t request = {.caller = {.has_uid = true, .uid = 'A'}};
+    char text[200];
+    psd_status_t rc = PSD_OK;
+
+    (void)snprintf(text, sizeof text, "{\"name\":\"eve\",\"key\":\"%s\",\"role\":\"%s\"}",
+                   token_key, role);
+    cr_assert_eq(ps_doc_parse((ps_bytes_t){.data = (const uint8_t *)text, .size = strlen(text)},
+                              &request.doc, err),
+                 PSD_OK);
+    cr_assert_eq(
+        ps_doc_parse((ps_bytes_t){.data = (const uint8_t *)"{}", .size = 2}, &request.reply, err),
+        PSD_OK);
+    psd_error_clear(err);
+    rc = ps_control_auth_invite(control, &request, err);
+    cr_assert_eq(ps_doc_has(request.reply, "endpoint"), rc == PSD_OK);
+    ps_doc_destroy(&request.doc);
+    ps_doc_destroy(&request.reply);
+    return rc;
+}
+
+/* Nothing is committed: there is no replica here. */
+Test(control_may, a_token_is_asked_for_again_and_not_for_two)
+{
+    static const char MADE[] = "0123456789012345678901234567890123456789";
+    ps_route_t shards[FIXTURE_SHARDS_MAX];
+    ps_node_t node = fixture_node("b", 2, 1, shards);
+    ps_invite_t invite = {.name = "eve", .by = "pA", .until_ms = UINT64_MAX};
+
+    (void)snprintf(node.control, sizeof node.control, "tcp://127.0.0.1:7171#%s", MADE);
+    do_planned(ps_registry_plan_node(registry, &node, 2, &command, err));
+    control->is.node = "b";
+    invite.rule = (ps_rule_t){.role = PS_ROLE_JOB, .tables = "*", .jobs = "*"};
+    (void)snprintf(invite.key, sizeof invite.key, "%s", MADE);
+    cr_assert(ps_invites_add(&control->invites, &invite, 0));
+    cr_assert_eq(invite_eve(MADE, "job"), PSD_OK, "%s", psd_error_text(err));
+    cr_assert_eq(invite_eve(MADE, "admin"), PSD_INVALID);
+    cr_assert_not_null(strstr(psd_error_text(err), "key is that of another token"), "%s",
+                       psd_error_text(err));
+    cr_assert_eq(ps_invites_find(&control->invites, MADE)->rule.role, PS_ROLE_JOB);
 }
 
 Test(control_may, a_session_is_of_who_said_hello)
