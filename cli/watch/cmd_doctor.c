@@ -233,7 +233,8 @@ static psd_status_t pull_once(doctor_t *self, const char *name, psd_trace_t *tra
     return rc;
 }
 
-/* psd says, too, that this caller may not read the table: its refusal is no fault. */
+/* psd says that this caller may not read the table: that it refuses a pull is no fault. Comes
+ * before the pull, since a client that was refused one is of no use. */
 static bool may_not_read(doctor_t *self, const char *name)
 {
     PSD_AUTO(ps_json_unref)
@@ -251,6 +252,7 @@ static void look_at_shards(doctor_t *self)
     PSD_AUTO(psd_trace_destroy) psd_trace_t *trace = psd_trace_new();
     PSD_AUTO(ps_json_unref) json_t *list = NULL;
     const char *name = "";
+    bool is_barred = false;
     char text[TEXT_SIZE];
     psd_status_t rc = ps_cli_request(self->cli, "table_list", NULL, NULL, &list, why);
 
@@ -260,9 +262,12 @@ static void look_at_shards(doctor_t *self)
             say(self, "shards", "there is no table to pull a row of", NULL);
             return;
         }
+        is_barred = may_not_read(self, name);
         rc = pull_once(self, name, trace, why);
+    } else {
+        is_barred = self->is_known;
     }
-    if (rc == PSD_DENIED && self->is_known && (name[0] == '\0' || may_not_read(self, name))) {
+    if (rc == PSD_DENIED && is_barred) {
         skip(self, "shards", why);
         return;
     }
