@@ -423,7 +423,7 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .summary = "make a token by which a new node joins",
      .details =
          "Prints one line, the token. Whoever has it can join once as node NAME until it "
-         "expires, so hand it on by a safe way: \"psd --token-file FILE\", or - for standard "
+         "expires, so hand it on in a safe way: \"psd --token-file FILE\", or - for standard "
          "input. The secret in it is made here; the cluster gets its public half alone. A "
          "token is void once it is used, another one is made for NAME, or another node "
          "leads the registry. For clusters with security.level: encrypt.",
