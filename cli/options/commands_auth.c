@@ -206,12 +206,11 @@ const ps_cmd_t ps_cmds_auth[] = {
      .details =
          "Prints one line, the token. Whoever has it can come once as NAME until it expires: hand "
          "it on in a safe way. On the other machine \"pscli auth accept\" takes it, makes a key "
-         "there, and shows the public half. NAME gets one rule, as by \"pscli auth allow\". A "
-         "principal of that name must not exist, or be denied: it is then let in again by the new "
-         "key alone. A token is void once it is used, another one is made for NAME, NAME is "
-         "denied, "
-         "who made it may not let anybody in any more, or another node leads the registry. For "
-         "clusters with security.level: encrypt.",
+         "there, and sends the public key. NAME gets one rule, as by \"pscli auth allow\". NAME "
+         "must be new, or a denied principal, which is then let in again with the new key only. A "
+         "token is valid once, for --ttl. It becomes void, too, when another one is made for NAME, "
+         "when NAME or the maker of the token is denied, and when the node that leads restarts or "
+         "another node leads. For clusters with security.level: encrypt.",
      .examples = INVITE_EXAMPLES,
      .options = INVITE_OPTIONS,
      .run = ps_cmd_auth_invite},
@@ -222,10 +221,10 @@ const ps_cmd_t ps_cmds_auth[] = {
      .summary = "let this machine's key in by a token",
      .details =
          "Reads the line that \"pscli auth invite\" printed from FILE, which is yours alone (mode "
-         "0600), or from standard input. Makes a key as \"pscli auth keygen\" does, unless the "
-         "file is there, and shows the public half to the psd that the token names. The secret "
-         "key stays here. Prints the line that sets PSD_ENDPOINT and PSD_KEY_FILE in a shell. If "
-         "the command is interrupted, run it again with the same token: it continues.",
+         "0600), or from standard input. Makes a key file, or uses the one that is there if it "
+         "holds a key of NAME, and sends the public key to the psd that the token names. The "
+         "secret key stays here. Prints the line that sets PSD_ENDPOINT and PSD_KEY_FILE in a "
+         "shell. If the command is interrupted, run it again with the same token: it continues.",
      .examples = ACCEPT_EXAMPLES,
      .options = ACCEPT_OPTIONS,
      .run = ps_cmd_auth_accept},

@@ -519,8 +519,8 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .summary = "check the settings file of an overlay",
      .details =
          "FILE has the lines of LeMethod: ADD_CONNECTION FROM TO, SET_SCHEDULE_RATIO RATIO, "
-         "SET_SCHEDULE_NUM NUMBER, SET_BANDWIDTH_EXPIRATION CLOCKS; also REMOVE_CONNECTION FROM "
-         "TO, and site:NAME in place of a worker's rank. Exit code 2 when a line is wrong.",
+         "SET_SCHEDULE_NUM NUMBER, SET_BANDWIDTH_EXPIRATION REPORTS; also REMOVE_CONNECTION FROM "
+         "TO. FROM and TO are ranks of workers. Exit code 2 when a line is wrong.",
      .examples = CHECK_OVERLAY_EXAMPLES,
      .options = CHECK_OVERLAY_OPTIONS,
      .run = ps_cmd_job_check_overlay},
