@@ -134,13 +134,14 @@ static psd_status_t pull_outer(trainer_t *self, psd_error_t *err)
     return rc;
 }
 
-/* What has not been sent yet, fragment by fragment: then all workers have the
- * table's parameters. */
+/* What has not been sent yet, fragment by fragment. A fragment without steps stays: nesterov would
+ * go on by its momentum alone. Then all workers have the table's parameters. */
 static psd_status_t finish_outer(trainer_t *self, psd_error_t *err)
 {
     psd_status_t rc = self->outer.pulls < self->outer.pushes ? pull_outer(self, err) : PSD_OK;
+    uint32_t n_left = ex_outer_left(&self->outer);
 
-    for (uint32_t i = 0; rc == PSD_OK && i < self->options->outer_fragments; i++) {
+    for (uint32_t i = 0; rc == PSD_OK && i < n_left; i++) {
         rc = push_outer(self, err);
         if (rc == PSD_OK) {
             rc = pull_outer(self, err);
@@ -181,11 +182,11 @@ static psd_status_t open_table(trainer_t *self, psd_error_t *err)
     mnist_network_t *network = self->network;
     bool outer = self->options->outer_every > 0;
     const char *updater = outer ? OUTER_UPDATER : "add";
-    const char *combine = outer ? "clock-mean" : "each";
+    const char *combine = outer ? "combine" : NULL; /* else the pairs end there */
     char rows[32];
-    const char *const pairs[] = {"rows",    rows,         "cols",    "1",     "type",
-                                 "f32",     "row-format", "dense",   "keys",  "range",
-                                 "updater", updater,      "combine", combine, NULL};
+    const char *const pairs[] = {"rows",    rows,         "cols",  "1",          "type",
+                                 "f32",     "row-format", "dense", "keys",       "range",
+                                 "updater", updater,      combine, "clock-mean", NULL};
     psd_status_t rc = PSD_OK;
 
     (void)snprintf(rows, sizeof rows, "%zu", network->n);
@@ -391,6 +392,12 @@ psd_status_t mnist_train(const mnist_options_t *options, ex_job_t *job, mnist_ne
         return psd_error_set(err, PSD_USAGE,
                              "--outer-every needs --max-delay 0: an outer step is the mean of all "
                              "workers");
+    }
+    if (options->outer_every > 0 && options->outer_fragments > network->n) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--outer-fragments is %" PRIu32 "; at most %zu, the parameters, are "
+                             "allowed",
+                             options->outer_fragments, network->n);
     }
     rc = trainer_init(&self, err);
     if (rc == PSD_OK) {

@@ -76,21 +76,25 @@ cli_start
 export PSD_ENDPOINT=$PSCLI_ENDPOINT
 refused 'outer-every needs --max-delay 0' --outer-every 5 --max-delay 1
 
-# 1,010 parameters: 8 pushes of each worker, two of first values and a last one,
-# where each minibatch has one otherwise, besides the first values of worker 0.
+# 1,010 parameters: 8 pushes of each worker and two of first values, where each
+# minibatch has one otherwise, besides the first values of worker 0.
 learn bsp
 accuracy_is BSP 0.95
 pushed bsp $(((56 * 4 + 1) * 1010))
+PSD_COMBINE=clock-sum learn sum
+expect 0 table inspect sum -o json
+out_has '"combine": *"clock-sum"'
+refused 'outer-fragments is 5000; at most 1010' --outer-every 7 --outer-fragments 5000
 learn outer --outer-every 7
 accuracy_is outer 0.95
-pushed outer $(((2 + 8 + 1) * 4 * 1010))
+pushed outer $(((2 + 8) * 4 * 1010))
 
-# A hidden layer has first values, in two pushes of each worker; a last push of
-# each fragment follows those of 505 and 1,125 parameters in turn.
+# A hidden layer has first values, in two pushes of each worker. After the 8
+# pushes of a half in turn follows one of the half that has had steps since.
 deep=(--model mlp --hidden 20 --momentum 0.8 --step 0.05)
 learn deep "${deep[@]}" --outer-every 7 --outer-fragments 2 --outer-overlap 3
 accuracy_is 'hidden layer' 0.95
-pushed deep $(((2 + 8 / 2 + 1) * 4 * 2230))
+pushed deep $(((2 * 2 + 8 + 1) * 4 * 2230 / 2))
 learn again "${deep[@]}" --outer-every 7 --outer-fragments 2 --outer-overlap 3
 cmp -s "$work/deep.model" "$work/again.model" || fail 'the same job gave other bits'
 
@@ -104,15 +108,15 @@ if ! awk -F, 'NR == FNR { if (FNR > 1) want[FNR - 2] = $1; next }
 fi
 
 # Worker 2 is killed in the middle: the others come to their end without it.
-expect 0 cluster set workers.lost_after_ms 2000
+expect 0 cluster set workers.lost_after_ms 10000
 start() {
     PSD_JOB=killed PSD_WORKER=$1 PSD_WORKERS=3 "$PSD_MNIST_PROGRAM" --train "$train" \
         --test "$test" --table lost --minibatch 50 --epochs "$2" --outer-every 7 \
         >"$work/lost.$1" 2>&1 &
 }
-start 0 1000
+start 0 300
 zero=$!
-start 1 1000
+start 1 300
 one=$!
 start 2 1000000
 two=$!

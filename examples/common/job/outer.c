@@ -58,6 +58,14 @@ void ex_outer_fragment(const ex_outer_t *self, size_t *ret_first, size_t *ret_n)
     *ret_n = self->n * (turn + 1) / self->rule.fragments - *ret_first;
 }
 
+uint32_t ex_outer_left(const ex_outer_t *self)
+{
+    if (self->steps == 0) {
+        return 0;
+    }
+    return self->rule.fragments - (self->steps % self->rule.every == 0 ? 1 : 0);
+}
+
 void ex_outer_push(ex_outer_t *self, const float *local, float *ret_deltas)
 {
     size_t first = 0;

@@ -8,9 +8,10 @@
  *          `overlap` inner steps later mixes it in: the local change that was
  *          made meanwhile is kept. No I/O: the caller pushes and pulls.
  * Owner    the caller; ex_outer_done
- * Source   Douillard et al., DiLoCo, 2023, algorithm 1; and Streaming DiLoCo,
- *          2025, sections 2.2 and 2.3, for fragments and overlap, with the
- *          mix 1: what comes, plus all of the local change.
+ * Source   Douillard et al., DiLoCo, 2023, algorithm 1. Fragments and overlap
+ *          after Streaming DiLoCo, 2025, sections 2.2 and 2.3, but each fragment
+ *          goes every `every` x `fragments` steps, and the mix is our own: what
+ *          comes, plus all of the local change.
  */
 #ifndef EX_OUTER_H
 #define EX_OUTER_H
@@ -49,6 +50,8 @@ bool ex_outer_pulls(const ex_outer_t *self);
 /* The parameters first .. first + n - 1 of the last or next push: the next one
  * until ex_outer_push, and from then until ex_outer_mix that one. */
 void ex_outer_fragment(const ex_outer_t *self, size_t *ret_first, size_t *ret_n);
+/* How many fragments, in turn, have had inner steps since their last push. */
+uint32_t ex_outer_left(const ex_outer_t *self);
 /* Fills ret_deltas, as many as the fragment has, with start - local. */
 void ex_outer_push(ex_outer_t *self, const float *local, float *ret_deltas);
 /* Takes the fragment's values of the table: local becomes them plus what has

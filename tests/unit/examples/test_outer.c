@@ -21,8 +21,10 @@ Test(outer, a_push_is_the_way_back)
     const float pulled[3] = {10, 20, 30};
     ex_outer_t self = make(2, 1, 0, 3, local);
 
+    cr_assert_eq(ex_outer_left(&self), 0);
     cr_assert_not(ex_outer_step(&self));
     cr_assert_not(ex_outer_pulls(&self));
+    cr_assert_eq(ex_outer_left(&self), 1);
     local[0] = 0.5F;
     local[2] = 5;
     cr_assert(ex_outer_step(&self));
@@ -34,6 +36,7 @@ Test(outer, a_push_is_the_way_back)
     cr_assert(ex_outer_pulls(&self));
     ex_outer_mix(&self, pulled, local);
     cr_assert_arr_eq(local, pulled, sizeof local);
+    cr_assert_eq(ex_outer_left(&self), 0, "no step since");
     cr_assert_not(ex_outer_pulls(&self));
     local[1] = 21;
     ex_outer_push(&self, local, deltas);
