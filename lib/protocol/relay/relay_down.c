@@ -32,7 +32,7 @@ typedef struct wants {
 struct ps_relay_down {
     uint64_t limit_bytes;
     uint64_t bytes;
-    image_t *images; /* owned; oldest first */
+    image_t *images; /* owned; those whose rows came last are last */
     size_t n_images;
     size_t images_capacity;
     wants_t wants;         /* of other workers */
@@ -168,6 +168,17 @@ static image_t *settle_image(ps_relay_down_t *self, const ps_down_key_t *key)
     return image;
 }
 
+static image_t *put_last(ps_relay_down_t *self, image_t *image)
+{
+    const image_t moved = *image;
+
+    for (; image < &self->images[self->n_images - 1]; image++) {
+        image[0] = image[1];
+    }
+    *image = moved;
+    return image;
+}
+
 static void set_rows(ps_relay_down_t *self, image_t *image, const ps_down_key_t *key,
                      ps_payload_t *payload)
 {
@@ -213,7 +224,7 @@ void ps_relay_down_keep(ps_relay_down_t *self, const ps_down_key_t *key, ps_payl
         }
     }
     if (image != NULL) {
-        set_rows(self, image, key, payload);
+        set_rows(self, put_last(self, image), key, payload);
     }
 }
 

@@ -237,6 +237,24 @@ Test(relay_down, keeps_no_more_than_its_limit)
     expect_nothing(down);
 }
 
+Test(relay_down, the_oldest_rows_go_first)
+{
+    DOWN(down);
+
+    for (uint32_t i = 1; i <= 3; i++) {
+        keep(down, i, 7, (uint8_t)i, SIZE);
+    }
+    keep(down, 1, 8, 11, SIZE); /* instead of 2 */
+    keep(down, 2, 8, 12, SIZE); /* instead of 3 */
+    want(down, 100, 9, 1, 1, 8);
+    expect(down, PS_DOWN_SEND, 9, 1, 11);
+    want(down, 100, 9, 2, 2, 8);
+    expect(down, PS_DOWN_SEND, 9, 2, 12);
+    want(down, 100, 9, 3, 3, 7);
+    expect(down, PS_DOWN_SEND, 9, 3, -1);
+    cr_expect_eq(ps_relay_down_bytes(down), 2 * SIZE);
+}
+
 Test(relay_down, sends_again_what_could_not_be_sent)
 {
     ps_down_deed_t deed = {.kind = 0};
