@@ -197,6 +197,11 @@ owner 0 auth allow carol --role metrics --key="$(public "$work/carol1.key")"
 accept 2 "$work/carol.token" --file "$work/carol2.key"
 err_has 'the key is in .*carol2.key, and is not let in: .*there is a principal carol already'
 
+# ---- of a node that has not come ----
+owner 0 node invite n9
+owner 0 auth deny node.n9
+out_is 'node.n9 is no principal; its token is void'
+
 # ---- of a node for a client, and the reverse ----
 owner 0 node invite n7
 cp "$work/out" "$work/n7.token"

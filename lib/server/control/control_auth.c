@@ -275,13 +275,17 @@ psd_status_t ps_control_auth_deny(ps_control_t *self, ps_control_request_t *requ
     const ps_principal_t *principal = NULL;
     ps_principal_t next = {.uid = PS_NO_UID};
     const char *name = NULL;
+    bool has_token = false;
     psd_status_t rc = ps_doc_get_text(request->doc, "name", PS_NAME_MAX, &name, err);
 
     if (rc != PSD_OK) {
         return rc;
     }
-    if (ps_invites_drop(&self->invites, name, false) &&
-        ps_registry_principal(self->is.registry, name) == NULL) {
+    has_token = ps_invites_drop(&self->invites, name, false);
+    if (strncmp(name, PS_NODE_PRINCIPAL, strlen(PS_NODE_PRINCIPAL)) == 0) {
+        has_token |= ps_invites_drop(&self->invites, name + strlen(PS_NODE_PRINCIPAL), true);
+    }
+    if (has_token && ps_registry_principal(self->is.registry, name) == NULL) {
         return answer_nobody(self, request, name, err);
     }
     rc = ps_control_find_principal(self, request->doc, "name", &principal, err);

@@ -107,12 +107,18 @@ static psd_status_t keep(ps_control_t *self, ps_control_request_t *request, ps_i
     uint64_t now_ms = ps_now_ms();
     psd_status_t rc = PSD_OK;
 
+    if (known != NULL && !ps_invite_equal(known, invite)) {
+        return psd_error_set(err, PSD_INVALID,
+                             "key is that of another token; allowed: one of its own for each "
+                             "token");
+    }
+    if (known != NULL && !ps_invite_counts(known, now_ms)) {
+        return psd_error_set(err, PSD_DENIED,
+                             "the token was made, and counts no longer: it was used, has expired "
+                             "or was taken back; make another one");
+    }
     if (known != NULL) {
-        return ps_invite_equal(known, invite)
-                   ? answer(self, request, invite, ttl_s, err)
-                   : psd_error_set(err, PSD_INVALID,
-                                   "key is that of another token; allowed: one of its own for "
-                                   "each token");
+        return answer(self, request, invite, (known->until_ms - now_ms) / MS_IN_S, err);
     }
     if (!ps_invites_has_room(&self->invites, invite, now_ms)) {
         return no_room(err);

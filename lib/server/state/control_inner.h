@@ -21,8 +21,9 @@
 #include "storage/snapshot/checkpoint.h"
 #include "wire/messages/doc.h"
 
-#define PS_CONTROL_VERSION 1 /* of requests and answers */
-#define PS_CLIENTS_MAX 4096  /* whose repeated hello gives the same session */
+#define PS_NODE_PRINCIPAL "node." /* before the name of a node: its principal */
+#define PS_CONTROL_VERSION 1      /* of requests and answers */
+#define PS_CLIENTS_MAX 4096       /* whose repeated hello gives the same session */
 
 typedef struct ps_client_row {
     ps_id_t client;

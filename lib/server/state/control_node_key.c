@@ -7,8 +7,6 @@
 
 #include "server/quorum/replica.h"
 
-#define PREFIX "node."
-
 /* request: who asked for it; NULL: nobody did. */
 static psd_status_t commit(ps_control_t *self, const ps_control_request_t *request,
                            const ps_principal_t *next, psd_error_t *err)
@@ -29,7 +27,7 @@ static psd_status_t commit(ps_control_t *self, const ps_control_request_t *reque
 /* false: it is too long. */
 static bool name_of(const char *node, char ret[PS_NAME_MAX + 1])
 {
-    int n = snprintf(ret, PS_NAME_MAX + 1, PREFIX "%s", node);
+    int n = snprintf(ret, PS_NAME_MAX + 1, PS_NODE_PRINCIPAL "%s", node);
 
     return n > 0 && n <= PS_NAME_MAX;
 }
@@ -44,7 +42,7 @@ psd_status_t ps_control_check_node_name(const ps_control_t *self, const char *no
         return psd_error_set(err, PSD_INVALID,
                              "node \"%s\" has a name of %zu bytes; allowed where nodes have keys: "
                              "1..%zu",
-                             node, strlen(node), PS_NAME_MAX - strlen(PREFIX));
+                             node, strlen(node), PS_NAME_MAX - strlen(PS_NODE_PRINCIPAL));
     }
     known = ps_registry_principal(self->is.registry, name);
     return known == NULL || ps_principal_is_node(known)
@@ -72,9 +70,9 @@ psd_status_t ps_control_check_no_member(const ps_control_t *self, const char *pr
     const ps_principal_t *known = ps_registry_principal(self->is.registry, principal);
 
     return known == NULL || known->denied || !ps_principal_is_node(known) ||
-                   strncmp(principal, PREFIX, strlen(PREFIX)) != 0
+                   strncmp(principal, PS_NODE_PRINCIPAL, strlen(PS_NODE_PRINCIPAL)) != 0
                ? PSD_OK
-               : ps_control_check_guest(self, principal + strlen(PREFIX), err);
+               : ps_control_check_guest(self, principal + strlen(PS_NODE_PRINCIPAL), err);
 }
 
 psd_status_t ps_control_know_node(ps_control_t *self, const char *node, const char *key,
