@@ -41,7 +41,7 @@ static bool adds_up(const ps_job_view_t *self, uint32_t table)
 {
     const ps_table_t *known = ps_registry_table_by_id(self->registry, table);
 
-    return known != NULL && known->spec.combine != PS_COMBINE_EACH;
+    return known != NULL && known->spec.combine != PS_COMBINE_EACH && known->spec.n_col_slices <= 1;
 }
 
 /* Of several held requests of a worker it shows the one that has waited longest. */
