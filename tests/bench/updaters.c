@@ -28,20 +28,13 @@
 #define CACHE_BYTES 16384
 #define ROUND_BYTES (64U << 20) /* that one measurement takes at least */
 
-static const char *const RULES[] = {"add",
-                                    "assign",
-                                    "min",
-                                    "max",
-                                    "sgd",
-                                    "sgd:alpha=0.1,l1=0.001,l2=0.01",
-                                    "momentum",
-                                    "nesterov",
-                                    "adagrad",
-                                    "adam",
-                                    "adamw",
-                                    "rmsprop",
-                                    "ftrl:l1=0.001",
-                                    "dcasgd:workers=2"};
+static const char *const RULES[] = {"add",           "assign",
+                                    "min",           "max",
+                                    "sgd",           "sgd:alpha=0.1,l1=0.001,l2=0.01",
+                                    "momentum",      "nesterov",
+                                    "adagrad",       "adam",
+                                    "adamw",         "rmsprop",
+                                    "ftrl:l1=0.001", "dcasgd:workers=2"};
 #define N_RULES (sizeof RULES / sizeof *RULES)
 #define N_THINGS (N_RULES + 2) /* and memcpy, and the check */
 
