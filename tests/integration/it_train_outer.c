@@ -313,6 +313,9 @@ static void *run_worker(void *arg)
     psd_train_t *train = psd_train_new(job);
 
     job->good = run(job, train, err);
+    if (!job->good) {
+        (void)sem_post(&gone_on); /* nobody waits for one that has failed */
+    }
     psd_train_destroy(&train);
     psd_error_destroy(&err);
     return NULL;
