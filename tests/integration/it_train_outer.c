@@ -518,6 +518,76 @@ static bool expect_refusal(const char *name, const char *max_delay, const char *
     return true;
 }
 
+/* Two workers that do not take outer steps alike hear it both. */
+typedef struct unlike {
+    const char *rank, *every, *fragments;
+    const char *part;
+    pthread_t thread;
+    bool good;
+} unlike_t;
+
+static bool run_unlike(const unlike_t *self, psd_train_t *train, psd_error_t *err)
+{
+    const char *const pairs[][2] = {
+        {"endpoint", endpoint},       {"job", "unlike"},
+        {"worker", self->rank},       {"workers", "2"},
+        {"max-delay", "0"},           {"lock", "locked"},
+        {"outer-every", self->every}, {"outer-fragments", self->fragments}};
+
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        CHECK_OK(psd_train_set(train, pairs[i][0], pairs[i][1], err), err);
+    }
+    CHECK(psd_train_config_begin(train, err) == PSD_INVALID);
+    CHECK(strstr(psd_error_text(err), self->part) != NULL);
+    return true;
+}
+
+static void *run_unlike_worker(void *arg)
+{
+    unlike_t *self = arg;
+    psd_error_t *err = psd_error_new();
+    psd_train_t *train = psd_train_new(NULL);
+
+    self->good = run_unlike(self, train, err);
+    psd_train_destroy(&train);
+    psd_error_destroy(&err);
+    return NULL;
+}
+
+static bool are_compared(unlike_t *workers)
+{
+    for (int i = 0; i < 2; i++) {
+        CHECK(pthread_create(&workers[i].thread, NULL, run_unlike_worker, &workers[i]) == 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        (void)pthread_join(workers[i].thread, NULL);
+    }
+    return workers[0].good && workers[1].good;
+}
+
+static bool refuses_unlike_workers(void)
+{
+    unlike_t every[] = {
+        {.rank = "0",
+         .every = "5",
+         .fragments = "1",
+         .part = "outer-every is 5, and 3 in worker 1; allowed: the same in all workers"},
+        {.rank = "1",
+         .every = "3",
+         .fragments = "1",
+         .part = "outer-every is 3, and 5 in worker 0; allowed: the same in all workers"}};
+    unlike_t fragments[] = {{.rank = "0",
+                             .every = "5",
+                             .fragments = "1",
+                             .part = "outer-fragments is 1, and 2 in worker 1"},
+                            {.rank = "1",
+                             .every = "5",
+                             .fragments = "2",
+                             .part = "outer-fragments is 2, and 1 in worker 0"}};
+
+    return are_compared(every) && are_compared(fragments);
+}
+
 /* First values: the mean over the workers to updater add, else none. */
 static bool takes_first_values(const char *name, const char *updater, const char *part)
 {
@@ -567,7 +637,7 @@ int main(void)
                         "table \"each\" has combine each; allowed with outer-every: clock-mean") &&
          expect_refusal("assigned", "0", "assign", "clock-mean",
                         "table \"assigned\" has updater assign; allowed with outer-every: add") &&
-         takes_first_values("first-added", "add", NULL) &&
+         refuses_unlike_workers() && takes_first_values("first-added", "add", NULL) &&
          takes_first_values("first-refused", "nesterov",
                             "table \"first-refused\" has updater nesterov, which first values "
                             "would run; allowed with outer-every: updater add");
