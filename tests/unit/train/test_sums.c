@@ -372,8 +372,30 @@ static psd_status_t run_runs(void *unused)
     return rc;
 }
 
+static psd_status_t run_split(void *unused)
+{
+    const ps_shape_t shape = shape_of(0, 70, PS_TYPE_F32, true);
+    PSD_AUTO(ps_sums_done) ps_sums_t all = {.width = 0};
+    PSD_AUTO(ps_sums_done) ps_sums_t part = {.width = 0};
+    PSD_AUTO(ps_sums_done) ps_sums_t others = {.width = 0};
+    psd_status_t rc = ps_sums_init(&all, &shape, NULL);
+
+    (void)unused;
+    if (rc == PSD_OK) {
+        rc = ps_sums_init(&part, &shape, NULL);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_sums_init(&others, &shape, NULL);
+    }
+    if (rc == PSD_OK) {
+        rc = scatter(&all, 300);
+    }
+    return rc == PSD_OK ? ps_sums_split(&all, 2, 1, &part, &others, NULL) : rc;
+}
+
 Test(sums, end_well_without_memory)
 {
+    cr_assert_null(fail_alloc_sweep(run_split, NULL));
     cr_assert_null(fail_alloc_sweep(run_runs, NULL));
     cr_assert_null(fail_alloc_sweep(run_direct, NULL));
     cr_assert_null(fail_alloc_sweep(run_hashed, NULL));
