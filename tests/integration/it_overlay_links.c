@@ -42,7 +42,7 @@ typedef struct run {
     const char *file;   /* where the connections are … */
     const char *lines;  /* … which are these */
     bool may[WORKERS][WORKERS];
-    unsigned n_used;  /* of these ways at least so many carry deltas */
+    unsigned n_used;  /* of these ways at least that many carry deltas */
     bool rows_come;   /* some rows do not come from the shards */
     bool has_misfit;  /* the last worker comes with another GREED_RATE, after the others … */
     const char *said; /* … and its stderr is there */

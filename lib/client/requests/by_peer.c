@@ -12,7 +12,7 @@
 #define MARK_MS 100             /* that a mark may wait for rows, … */
 #define MARK_BYTES_PER_MS 12500 /* … and as long as they take at 100 Mbit/s */
 #define CLOCKS_MOST 9  /* that a partition is pulled from the shard, after rows were late … */
-#define REFUSED_MOST 3 /* … or were refused in so many clocks in a row */
+#define REFUSED_MOST 3 /* … or were refused in that many clocks in a row */
 #define DIGEST_VALUES 2
 #define FRAME_BYTES (UINT64_C(4) << 20) /* rows go from relay to relay as one frame */
 

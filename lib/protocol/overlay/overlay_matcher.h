@@ -48,7 +48,7 @@ typedef struct ps_overlay_matcher {
     uint64_t turn;
     uint64_t planned_turn;
     uint64_t planned_us; /* 0: never */
-    uint64_t stride; /* clocks of the last turn; a plan begins so many later: all have it then */
+    uint64_t stride; /* clocks of the last turn; a plan begins that many later: all have it then */
     uint64_t clock;  /* that the first worker has finished … */
     uint64_t pushed; /* … and what it had pushed by then */
     double bytes;    /* that it pushed in each of the last clocks; 0: not known */
