@@ -42,11 +42,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     PSD_AUTO(ps_overlay_conf_done) ps_overlay_conf_t conf;
     psd_error_t *err = psd_error_new();
 
+    ps_overlay_conf_init(&conf);
     if (size == 0 || err == NULL) {
         psd_error_destroy(&err);
         return 0;
     }
-    ps_overlay_conf_init(&conf);
     if (ps_overlay_conf_read(&conf, (const char *)data + 1, size - 1, "file", data[0] % 9, err) ==
         PSD_OK) {
         check_conf(&conf, data[0] % 9);
