@@ -80,14 +80,25 @@ static void put_records_right(uint8_t *bytes, size_t size)
     }
 }
 
+/* One at the end of what is allowed would be refused after the next change. */
+static uint64_t count_at(const uint8_t *at)
+{
+    const uint64_t changes = 100;
+    uint64_t count = ps_load_u64(at);
+
+    return count <= PS_REGISTRY_COUNT_MAX && count > PS_REGISTRY_COUNT_MAX - changes
+               ? count - changes
+               : count;
+}
+
 static void put_state(sim_disk_t *sim, uint64_t slot, bool put_right, ps_bytes_t bytes)
 {
     const uint8_t *at = bytes.data;
     uint8_t state[PS_REGISTRY_STATE_SLOT];
-    ps_registry_state_t fields = {.sequence = ps_load_u64(at + 8),
-                                  .term = ps_load_u64(at + 56),
+    ps_registry_state_t fields = {.sequence = count_at(at + 8),
+                                  .term = count_at(at + 56),
                                   .vote = ps_load_u64(at + 64),
-                                  .generation = ps_load_u64(at + 72),
+                                  .generation = count_at(at + 72),
                                   .first = ps_load_u64(at + 80),
                                   .flushed = ps_load_u64(at + 88),
                                   .cut_from = ps_load_u64(at + 96),

@@ -36,8 +36,10 @@ psd_status_t ps_registry_log_set_term(ps_registry_log_t *self, uint64_t term, ui
     if (rc != PSD_OK) {
         return rc;
     }
-    if (term < to.term) {
-        return psd_error_set(err, PSD_INVALID, "term %" PRIu64 " is below %" PRIu64, term, to.term);
+    if (term < to.term || term > PS_REGISTRY_COUNT_MAX) {
+        return psd_error_set(err, PSD_INVALID,
+                             "term is %" PRIu64 "; allowed: %" PRIu64 " to %" PRIu64, term, to.term,
+                             PS_REGISTRY_COUNT_MAX);
     }
     if (term == to.term && to.vote != 0 && vote != to.vote) {
         return psd_error_set(err, PSD_INVALID,

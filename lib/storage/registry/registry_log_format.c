@@ -330,6 +330,13 @@ static bool is_possible(const ps_registry_state_t *self)
                            : self->cut_from == 0 && self->flushed + 1 == self->first);
 }
 
+/* A count that went back to 0 would be older than the one in the other slot. */
+static bool can_count(const ps_registry_state_t *self)
+{
+    return self->sequence <= PS_REGISTRY_COUNT_MAX && self->term <= PS_REGISTRY_COUNT_MAX &&
+           self->generation <= PS_REGISTRY_COUNT_MAX;
+}
+
 psd_status_t ps_registry_state_read(ps_bytes_t bytes, ps_registry_owner_t *owner, const char *path,
                                     ps_registry_state_t *ret_state, size_t *ret_slot,
                                     psd_error_t *err)
@@ -358,6 +365,13 @@ psd_status_t ps_registry_state_read(ps_bytes_t bytes, ps_registry_owner_t *owner
                            ", cut from %" PRIu64,
                            path, slot * PS_REGISTRY_SLOT_AT + 80, state.first, state.flushed,
                            state.cut_from);
+    }
+    if (rc == PSD_OK && !can_count(self)) {
+        rc = psd_error_set(err, PSD_DAMAGED,
+                           "%s: byte %zu: change %" PRIu64 ", term %" PRIu64 ", %" PRIu64
+                           " cuts; allowed: at most %" PRIu64 " each",
+                           path, slot * PS_REGISTRY_SLOT_AT + 8, state.sequence, state.term,
+                           state.generation, PS_REGISTRY_COUNT_MAX);
     }
     if (rc == PSD_OK) {
         *ret_state = state;

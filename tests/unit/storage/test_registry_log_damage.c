@@ -241,6 +241,41 @@ Test(registry_log_damage, whole_records_must_fit)
     }
 }
 
+/* A state with the right checksum, whose counts could not grow: the next one
+ * would seem to be older. */
+Test(registry_log_damage, counts_of_a_state_are_bounded)
+{
+    static const struct {
+        ps_registry_state_t state;
+        psd_status_t rc;
+    } cases[] = {
+        {{.sequence = PS_REGISTRY_COUNT_MAX, .term = 1, .generation = 1}, PSD_OK},
+        {{.sequence = PS_REGISTRY_COUNT_MAX + 1, .term = 1, .generation = 1}, PSD_DAMAGED},
+        {{.sequence = 100, .term = PS_REGISTRY_COUNT_MAX, .generation = 1}, PSD_OK},
+        {{.sequence = 100, .term = UINT64_MAX, .generation = 1}, PSD_DAMAGED},
+        {{.sequence = 100, .term = 1, .generation = PS_REGISTRY_COUNT_MAX}, PSD_OK},
+        {{.sequence = 100, .term = 1, .generation = UINT64_MAX}, PSD_DAMAGED},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const ps_registry_owner_t owner = {KIT_CLUSTER, 77};
+        ps_registry_state_t state = cases[i].state;
+        uint8_t bytes[PS_REGISTRY_STATE_SLOT];
+        ps_registry_log_args_t args;
+        kit_t kit;
+
+        make_nine(&kit);
+        args = kit_args(&kit);
+        state.first = 1;
+        state.flushed = 9;
+        state.is_begun = true;
+        ps_registry_state_write(&state, &owner, bytes);
+        put(&kit, TERM, 0, (ps_bytes_t){bytes, sizeof bytes});
+        cr_assert_eq(ps_registry_log_open(&args, &kit.log, NULL), cases[i].rc, "case %zu", i);
+        kit_end(&kit);
+    }
+}
+
 /* ---- torn ends ---- */
 
 /* The length of a file after each of its entries. */
