@@ -56,6 +56,12 @@ static psd_status_t invite(ps_cli_t *cli, json_t *request, const char *name,
     if (rc == PSD_OK) {
         (void)json_object_set_new(reply, "token", json_string(token));
         ps_out_answer(&cli->out, reply, columns, "%s", token);
+        if (json_is_true(json_object_get(reply, "local"))) {
+            ps_say(&cli->out,
+                   "only this host reaches %s, where the token is to be used: for other machines "
+                   "psd needs another address in listen.endpoints",
+                   ps_json_text(reply, "endpoint"));
+        }
     }
     explicit_bzero(token, sizeof token);
     return rc;

@@ -48,6 +48,7 @@ owner 0 table create bob.w --rows 4
 # ---- the whole way ----
 invite alice --role job --tables 'alice.*' --jobs 'alice-*'
 [ "$(wc -l <"$work/alice.token")" -eq 1 ] || fail "a token is one line"
+err_has '^only this host reaches tcp://127.0.0.1:'
 owner 0 auth list
 ! grep -q alice "$work/out" || fail "an invitation is a principal"
 accept 0 "$work/alice.token"

@@ -287,11 +287,16 @@ static void on_refused(ps_session_t *self, const arrival_t *arrival, ps_op_t *op
     case PSD_CLOSED:
         on_closed(self, arrival, op);
         return;
+    case PSD_DENIED:
+        if (!ps_op_is_numbered(op)) { /* the table is not for this caller; others may be */
+            break;
+        }
+        ps_session_break(self, status, refused->text, arrival->outbox);
+        return;
     case PSD_ROWS_LOST:
     case PSD_VERSION:
     case PSD_CLUSTER:
     case PSD_INCARNATION:
-    case PSD_DENIED:
     case PSD_PROTO:
         ps_session_break(self, status, refused->text, arrival->outbox);
         return;

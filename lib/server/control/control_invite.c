@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/config/endpoint.h"
 #include "server/state/control_inner.h"
 
 #define TTL_MAX_S 86400
@@ -84,6 +85,8 @@ static psd_status_t answer(const ps_control_t *self, ps_control_request_t *reque
 {
     return ps_doc_set_text(request->reply, "name", invite->name) &&
                    ps_doc_set_text(request->reply, "endpoint", own_endpoint(self)) &&
+                   ps_doc_set_bool(request->reply, "local",
+                                   ps_endpoint_is_local(own_endpoint(self))) &&
                    ps_doc_set_u64(request->reply, "ttl_s", ttl_s)
                ? PSD_OK
                : ps_control_no_memory(err);

@@ -374,6 +374,29 @@ Test(session_answer, no_table_ends_all_of_the_table)
     cr_assert_eq(ps_session_broken(f->session, NULL), PSD_OK);
 }
 
+/* A caller may have rights to some tables: the others go on. A push that was denied may have been
+ * taken when it was sent before. */
+Test(session_answer, a_denied_pull_ends_alone_and_a_denied_push_breaks)
+{
+    FIXTURE(f);
+
+    get_ready(f);
+    (void)pull(f, 0, 0);
+    (void)pull(f, 1, 0);
+    ps_outbox_clear(&f->outbox);
+    refused(f, 0, 2, 0, PSD_DENIED, 0);
+    EXPECT(f, "end 2 DENIED: because\n");
+    cr_assert_eq(ps_session_broken(f->session, NULL), PSD_OK);
+    values(f, 0, 3, 1, 0);
+    EXPECT(f, "end 3 VALUES\n");
+    (void)push(f, 0);
+    (void)pull(f, 1, 0);
+    ps_outbox_clear(&f->outbox);
+    refused(f, 0, 4, 0, PSD_DENIED, 0);
+    EXPECT(f, "end 4 DENIED: because\nend 5 DENIED: because\n");
+    assert_broken(f, PSD_DENIED, "because");
+}
+
 Test(session_answer, refused_hello_breaks_the_session)
 {
     static const psd_status_t reasons[] = {PSD_VERSION, PSD_CLUSTER, PSD_DENIED, PSD_ROWS_LOST,
