@@ -160,7 +160,10 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_table(psd_train_t *self, const 
  * although the other workers did not wait for that. The table
  * "JOB.first.ACK.REPLICAS" records it.
  *
- * Errors: PSD_FAILED an earlier run of this worker ended between its first add
+ * The table's updater must be add or assign, and its combine each or clock-sum:
+ * others would make steps of the values. Such tables begin with `init`.
+ *
+ * Errors: PSD_INVALID the table is another one; PSD_FAILED an earlier run of this worker ended between its first add
  * to this table and psd_train_config_end, or one of its adds failed. So it is
  * unknown whether all values have been added: the call adds nothing. Those of
  * psd_push.

@@ -123,7 +123,10 @@ psd_status_t psd_train_add_to_server(psd_train_t *self, uint32_t table, const ui
         return psd_error_set(err, PSD_INVALID, "table is %" PRIu32 "; there are %" PRIu32, table,
                              self->n_tables);
     }
-    rc = ps_first_begin(self, table, &adds, err);
+    rc = ps_first_check(self, table, err);
+    if (rc == PSD_OK) {
+        rc = ps_first_begin(self, table, &adds, err);
+    }
     if (rc != PSD_OK || !adds) {
         return rc;
     }

@@ -94,6 +94,26 @@ static psd_status_t begin_table(psd_train_t *self, uint32_t table, psd_error_t *
     return rc;
 }
 
+psd_status_t ps_first_check(const psd_train_t *self, uint32_t table, psd_error_t *err)
+{
+    const psd_table_t *about = self->tables[table];
+
+    if (about->spec.updater.kind != PS_UPDATER_ADD &&
+        about->spec.updater.kind != PS_UPDATER_ASSIGN) {
+        return psd_error_set(err, PSD_INVALID,
+                             "table \"%s\" has updater %s, which takes first values for gradients; "
+                             "allowed: add, assign. Or set init",
+                             psd_table_name(about), ps_updater_name(about->spec.updater.kind));
+    }
+    if (about->spec.combine == PS_COMBINE_CLOCK_MEAN) {
+        return psd_error_set(err, PSD_INVALID,
+                             "table \"%s\" has combine clock-mean, which divides first values by "
+                             "the number of workers; allowed: each, clock-sum. Or set init",
+                             psd_table_name(about));
+    }
+    return PSD_OK;
+}
+
 psd_status_t ps_first_begin(psd_train_t *self, uint32_t table, bool *ret_adds, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;

@@ -149,7 +149,7 @@ static psd_status_t check(const psd_train_t *self, uint32_t table, const char *p
                              "path is \"-\"; allowed: a file, which is read "
                              "twice");
     }
-    return PSD_OK;
+    return ps_first_check(self, table, err);
 }
 
 /* A pipe cannot be read a second time. */

@@ -33,6 +33,10 @@ PSD_MUST_CHECK psd_status_t ps_train_agree(psd_train_t *self, uint32_t *ret_n_wo
 
 /* ---- first.c ---- */
 
+/* The table has values afterwards, and not steps of its updater. Errors: PSD_INVALID naming table,
+ * updater or combine, and what is allowed. */
+PSD_MUST_CHECK psd_status_t ps_first_check(const psd_train_t *self, uint32_t table,
+                                           psd_error_t *err);
 /* Before first values are added to a table; *ret_adds: they have not come in an
  * earlier life. Errors: PSD_FAILED it is not known whether they have; those of
  * psd_connect, psd_table_ensure, psd_pull, psd_push. */
