@@ -80,6 +80,20 @@ lines '"who":"carol",.*"op":"PUSH","verb":"write","object":"table","name":"alice
 as alice expect 0 push alice.t0 0=1
 [ "$(lines '"PUSH".*"OK"')" -eq 0 ] || fail "a push is no line"
 
+# ---- the log has each line's number and digest ----
+in_log() {
+    grep -qE " audit line=$1 who=.* digest=$2\$" "$work/n0.log" ||
+        fail "the log has line $1 with digest $2: $(grep -E " audit line=$1 " "$work/n0.log")"
+    n_checked=$((n_checked + 1))
+}
+while read -r line; do
+    seq=${line#\{\"seq\":}
+    digest=${line##*\"digest\":\"}
+    in_log "${seq%%,*}" "${digest%\"\}}"
+done < <(grep '"event":"request"' "$file" | tail -n 30)
+grep -qE ' audit line=[0-9]+ who=alice address=127.0.0.1 key="[^"]*" op=table_inspect name="bob.t0" result=DENIED ' \
+    "$work/n0.log" || fail "the log has who was refused"
+
 # ---- read: by an admin alone ----
 owner 0 auth audit -n 3 -o jsonl
 [ "$(wc -l <"$out_file")" -eq 3 ] || fail "-n 3: $(cat "$out_file")"

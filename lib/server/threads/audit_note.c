@@ -3,6 +3,7 @@
 #include "server/threads/audit_note.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/log.h"
 #include "transport/threads/clock.h"
@@ -15,6 +16,32 @@ ps_audit_record_t ps_audit_record_of(const ps_asker_t *asker, const char *who, u
                                .uid = asker->uid,
                                .key = asker->key[0] == '\0' ? NULL : asker->key,
                                .address = asker->address};
+}
+
+/* The log has the line's number and digest, too: a file whose lines were all replaced no longer has
+ * that digest there. */
+static void repeat_in_log(const ps_audit_record_t *record, const ps_audit_chain_t *end)
+{
+    char digest[PS_AUDIT_DIGEST_TEXT_SIZE];
+    char who[64] = "nobody";
+    char from[64];
+    char key[128];
+    char name[512];
+
+    if (record->who != NULL) {
+        (void)snprintf(who, sizeof who, "%s", record->who);
+    }
+    if (record->has_uid) {
+        (void)snprintf(from, sizeof from, "uid=%" PRIu32, record->uid);
+    } else {
+        (void)snprintf(from, sizeof from, "address=%s",
+                       record->address == NULL ? "" : record->address);
+    }
+    ps_log(PS_LOG_INFO, "audit",
+           "line=%" PRIu64 " who=%s %s key=%s op=%s name=%s result=%s digest=%s", end->seq, who,
+           from, ps_log_quote(record->key == NULL ? "" : record->key, key, sizeof key), record->op,
+           ps_log_quote(record->name == NULL ? "" : record->name, name, sizeof name),
+           psd_status_name(record->result), ps_audit_digest_text(end->digest, digest));
 }
 
 void ps_audit_note(ps_audit_log_t *log, const ps_audit_record_t *record)
@@ -36,6 +63,9 @@ void ps_audit_note(ps_audit_log_t *log, const ps_audit_record_t *record)
         }
     } else if (outcome.lost > 0) {
         ps_log(PS_LOG_WARN, "audit_written_again", "lost=%" PRIu64, outcome.lost);
+    }
+    if (outcome.end.seq > 0) {
+        repeat_in_log(record, &outcome.end);
     }
     psd_error_destroy(&err);
 }

@@ -480,6 +480,9 @@ psd_status_t ps_audit_log_add(ps_audit_log_t *self, const ps_audit_record_t *rec
     (void)pthread_mutex_lock(&self->lock);
     if (take_place(self, record, now_ms)) {
         rc = add(self, record, unix_ms, now_ms, ret_outcome, err);
+        if (rc == PSD_OK) {
+            ret_outcome->end = self->chain;
+        }
     }
     (void)pthread_mutex_unlock(&self->lock);
     return rc;

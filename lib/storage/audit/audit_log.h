@@ -49,10 +49,11 @@ PSD_MUST_CHECK psd_status_t ps_audit_log_open(const ps_audit_args_t *args,
 /* Writes "stop", flushes. Takes NULL, nulls *self_p. */
 void ps_audit_log_close(ps_audit_log_t **self_p, uint64_t unix_ms);
 
-/* Why a line is not in the file, or that lines are again. */
+/* What became of a line. */
 typedef struct ps_audit_outcome {
-    bool begins;   /* this is the first one that was lost */
-    uint64_t lost; /* lines before this one, which was written */
+    ps_audit_chain_t end; /* with it; seq 0: it is not in the file */
+    bool begins;          /* this is the first one that was lost */
+    uint64_t lost;        /* lines before this one, which was written */
 } ps_audit_outcome_t;
 
 /*
