@@ -113,6 +113,10 @@ PSD_EXPORT void psd_train_destroy(psd_train_t **self_p);
  *             clock c + staleness ends; 0: in clock c only; off; default off.
  *             With both set, either allows it: see "Rows that are kept" below
  * keep-bytes  maximum size of kept rows, in bytes; default 268435456
+ * outer-every, outer-fragments, outer-overlap
+ *             outer steps, see below: clocks of the training from one to the
+ *             next, 0 .. 1000000, default 0: none; 1 .. 65536, default 1;
+ *             clocks, 0 .. outer-every - 1, default 0
  * lock        immutable, lock-free, locked; default immutable: the cache does
  *             not change after loading. Otherwise an add changes it too.
  *             lock-free: when several threads add to one value, adds may get
@@ -143,11 +147,13 @@ PSD_EXPORT void psd_train_set_total(psd_train_t *self, uint64_t total);
 /* ---- configuration ---- */
 
 /* Connects and joins the job, and opens its queue if options name one. Errors:
- * those of psd_connect, psd_join and psd_work_open. */
+ * PSD_INVALID an option does not go with outer-every; those of psd_connect,
+ * psd_join and psd_work_open. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_config_begin(psd_train_t *self, psd_error_t *err);
 /* Adds a table to the training; creates it if it does not exist
  * (psd_table_ensure). Tables are numbered 0, 1, … in the order of these calls.
- * Errors: those of psd_table_ensure; PSD_LIMIT it would be the 65th. */
+ * Errors: those of psd_table_ensure; PSD_INVALID its combine or updater does
+ * not go with outer-every; PSD_LIMIT it would be the 65th. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_table(psd_train_t *self, const char *name,
                                                        const psd_spec_t *spec, uint32_t *ret_table,
                                                        psd_error_t *err);
@@ -165,8 +171,8 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_table(psd_train_t *self, const 
  *
  * Errors: PSD_INVALID the table is another one; PSD_FAILED an earlier run of this worker ended between its first add
  * to this table and psd_train_config_end, or one of its adds failed. So it is
- * unknown whether all values have been added: the call adds nothing. Those of
- * psd_push.
+ * unknown whether all values have been added: the call adds nothing.
+ * PSD_INVALID with outer-every, see "Outer steps". Those of psd_push.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_add_to_server(psd_train_t *self, uint32_t table,
                                                                const uint64_t *rows, size_t n_rows,
@@ -260,6 +266,40 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_next_slice(psd_train_t *self, u
                                                             uint64_t *ret_epoch,
                                                             uint32_t *ret_slice, psd_error_t *err);
 /*
+ * Outer steps
+ *
+ * With outer-every H, 1 or more, each worker trains a model of its own (DiLoCo).
+ * Adds change what its later blocks read, and nothing is sent. After each H
+ * clocks of the training each worker sends what it has added since the last
+ * time, ends psd's clock, and fetches again what its blocks ask for. A table with
+ * updater add gets the sum of the deltas; any other gets the sum's negative, as
+ * a gradient: x_start - x_local. The updater runs once on the mean over the
+ * workers: nesterov:alpha=0.7,momentum=0.9 is the outer step of DiLoCo,
+ * nesterov:alpha=1,momentum=0 the mean of the models. psd_train_end sends what
+ * is left, as one more outer step.
+ *
+ * outer-fragments P  An outer step sends, and fetches again, only the rows with
+ *          row % P of one value: 0 at the first outer step, then 1, …, P - 1, 0,
+ *          … The last one, of psd_train_end, sends all rows.
+ * outer-overlap D    What was sent is fetched again D clocks later. Until then
+ *          blocks read the worker's own values, and what they add meanwhile is
+ *          added to what comes. So the worker does not wait for the others in
+ *          these clocks. A row that is not kept, for lack of room or as it was
+ *          not asked for, is fetched as soon as a block needs it.
+ *
+ * Needed   the three options alike in all workers; max-delay 0; lock lock-free
+ *          or locked; no queue, push-every, fetch-every and staleness; tables
+ *          with combine clock-mean and an updater that adds or takes gradients
+ * Rows     are kept between outer steps, of all updaters, as far as keep-bytes
+ *          allows; single elements are fetched for each block.
+ * Pipeline A block of an outer step is loaded when the step before was sent.
+ * First values  come from the table's init. psd_train_add_to_server takes them
+ *          for updater add only, and the table gets their mean over the workers;
+ *          psd_train_load only in a job of one worker.
+ * Loss     What a lost worker has added since its last outer step is lost.
+ */
+
+/*
  * Rows that are kept
  *
  * With fetch-every > 1, or a staleness, the library keeps the rows and whole
@@ -290,10 +330,10 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_intent(psd_train_t *self, uint3
                                                         const uint64_t *rows, size_t n_rows,
                                                         uint64_t from, uint64_t to,
                                                         psd_error_t *err);
-/* Waits until all pushed blocks are done and their deltas are acknowledged. If
- * the next slice was asked for, it also waits until the slice before is
- * counted. Errors: PSD_DEADLINE naming what it waits for; the failure of the
- * training. */
+/* Waits until all pushed blocks are done and their deltas are acknowledged (with
+ * outer-every: those of the outer steps that were made). If the next slice
+ * was asked for, it also waits until the slice before is counted. Errors:
+ * PSD_DEADLINE naming what it waits for; the failure of the training. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_wait(psd_train_t *self, uint32_t timeout_ms,
                                                       psd_error_t *err);
 /* The same; then it stops the threads and leaves the job: other workers do not
@@ -327,9 +367,10 @@ PSD_EXPORT uint32_t psd_train_worker(const psd_train_t *self);
 PSD_EXPORT uint32_t psd_train_workers(const psd_train_t *self);
 PSD_EXPORT int32_t psd_train_max_delay(const psd_train_t *self);
 /* Clocks of the training that had ended when this worker joined, not counting
- * the clock of the configuration. 0 in a new job. In a job that was resumed
- * from a checkpoint, or that this worker joins late, its input continues there.
- * From psd_train_config_begin on, in any thread. */
+ * the clock of the configuration. 0 in a new job. With outer-every: outer steps
+ * times that. In a job that was resumed from a checkpoint, or that this worker
+ * joins late, its input continues there. From psd_train_config_begin on, in any
+ * thread. */
 PSD_EXPORT uint64_t psd_train_first_clock(const psd_train_t *self);
 /*
  * A count since psd_train_begin, at any time from any thread; 0 for an unknown

@@ -30,6 +30,9 @@ static psd_status_t push_mark(psd_train_t *self, ps_item_kind_t kind, psd_error_
     rc = ps_train_check(self, err);
     if (rc == PSD_OK) {
         ps_item_add(self, item);
+        if (self->options.outer_every > 0 && !begins) {
+            self->has_rest = !item->ends_clock || self->options.outer_fragments > 1;
+        }
         item = NULL;
         self->in_clock = begins;
     }
@@ -140,6 +143,26 @@ psd_status_t psd_train_wait(psd_train_t *self, uint32_t timeout_ms, psd_error_t 
     return rc;
 }
 
+/* Outer steps: sends what no push has sent yet. */
+static psd_status_t push_rest(psd_train_t *self, psd_error_t *err)
+{
+    ps_item_t *item = NULL;
+
+    if (!self->has_rest) {
+        return PSD_OK;
+    }
+    item = ps_alloc(1, sizeof *item);
+    if (item == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for the last outer step");
+    }
+    item->kind = PS_ITEM_REST;
+    ps_train_lock(self);
+    ps_item_add(self, item);
+    ps_train_unlock(self);
+    self->has_rest = false;
+    return PSD_OK;
+}
+
 psd_status_t psd_train_end(psd_train_t *self, uint32_t timeout_ms, psd_error_t *err)
 {
     if (ps_train_enter(self, err) != PSD_OK) {
@@ -152,6 +175,9 @@ psd_status_t psd_train_end(psd_train_t *self, uint32_t timeout_ms, psd_error_t *
 
     if (rc == PSD_OK && self->in_clock) {
         rc = psd_error_set(err, PSD_INVALID, "a clock has begun and not ended");
+    }
+    if (rc == PSD_OK) {
+        rc = push_rest(self, err);
     }
     if (rc == PSD_OK) {
         rc = psd_train_wait(self, timeout_ms, err);

@@ -43,24 +43,28 @@ psd_train_t *psd_train_new(void *user)
     return self;
 }
 
+static void free_sums(const psd_train_t *self, ps_sums_t **sums_p)
+{
+    for (uint32_t i = 0; *sums_p != NULL && i < self->n_tables; i++) {
+        ps_sums_done(&(*sums_p)[i]);
+    }
+    ps_free(*sums_p);
+    *sums_p = NULL;
+}
+
 static void free_trainers(psd_train_t *self)
 {
     for (uint32_t i = 0; self->trainers != NULL && i < self->options.n_trainers; i++) {
         psd_trainer_t *trainer = &self->trainers[i];
 
-        for (uint32_t k = 0; trainer->sums != NULL && k < self->n_tables; k++) {
-            ps_sums_done(&trainer->sums[k]);
-        }
-        ps_free(trainer->sums);
+        free_sums(self, &trainer->sums);
         psd_error_destroy(&trainer->fault_err);
     }
     ps_free(self->trainers);
     self->trainers = NULL;
-    for (uint32_t i = 0; self->merged != NULL && i < self->n_tables; i++) {
-        ps_sums_done(&self->merged[i]);
-    }
-    ps_free(self->merged);
-    self->merged = NULL;
+    free_sums(self, &self->merged);
+    free_sums(self, &self->drift);
+    free_sums(self, &self->later);
     ps_binder_done(&self->binder);
 }
 
@@ -235,12 +239,16 @@ static psd_status_t init_locks(psd_train_t *self, psd_error_t *err)
 static psd_status_t init_kept(psd_train_t *self, psd_error_t *err)
 {
     const ps_train_options_t *options = &self->options;
+    bool outer = options->outer_every > 0;
     const ps_kept_rule_t rule = {.n_blocks = options->fetch_every,
                                  .staleness = options->staleness,
                                  .max_bytes = (uint64_t)options->keep_bytes,
-                                 .bsp = self->max_delay == 0};
+                                 .bsp = self->max_delay == 0,
+                                 .n_parts = outer ? options->outer_fragments : 0,
+                                 .turn = self->first_clock / (outer ? options->outer_every : 1),
+                                 .overlap = options->outer_overlap};
 
-    self->keeps = options->fetch_every > 1 || options->staleness >= 0;
+    self->keeps = options->fetch_every > 1 || options->staleness >= 0 || outer;
     return self->keeps ? ps_kept_init(&self->kept, &rule, self->shapes, self->n_tables, err)
                        : PSD_OK;
 }
@@ -255,6 +263,12 @@ static psd_status_t init_work(psd_train_t *self, psd_error_t *err)
     }
     if (rc == PSD_OK) {
         rc = init_kept(self, err);
+    }
+    if (rc == PSD_OK && self->options.outer_every > 0) {
+        rc = init_sums(self, &self->drift, err);
+    }
+    if (rc == PSD_OK && self->options.outer_every > 0) {
+        rc = init_sums(self, &self->later, err);
     }
     while (rc == PSD_OK && self->n_caches < n_caches) {
         rc = ps_cache_init(&self->caches[self->n_caches], self->shapes, self->n_tables, err);

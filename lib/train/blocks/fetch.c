@@ -134,7 +134,7 @@ psd_status_t ps_fetch_block(psd_train_t *train, ps_item_t *item, ps_parcel_t **p
 {
     ps_kept_t *kept = &train->kept;
     ps_cache_t *cache = item->cache;
-    ps_kept_time_t now = {.clock = item->n_clock, .block = item->n_block};
+    ps_kept_time_t now = {.clock = item->n_clock, .block = item->n_block, .inner = item->n_inner};
     psd_status_t rc = PSD_OK;
 
     lock_settled(train, cache, now);

@@ -36,7 +36,7 @@ static psd_status_t check(const psd_train_t *self, uint32_t table, uint64_t from
         return psd_error_set(err, PSD_INVALID,
                              "an intent is allowed between psd_train_begin and psd_train_end");
     }
-    if (!self->keeps || self->kept.rule.staleness < 0) {
+    if (self->options.staleness < 0) {
         return psd_error_set(err, PSD_INVALID, "staleness is off; an intent needs a number");
     }
     if (table >= self->n_tables) {

@@ -67,7 +67,8 @@ static ps_item_t *find_item(psd_train_t *train, uint64_t number)
 }
 
 /* How many earlier items the trainers may still be working on: one other block
- * with the marks around it, or none. */
+ * with the marks around it, or none. With outer steps none of an earlier clock
+ * of psd: what is fetched and the drift from it change together. */
 static bool may_load(const psd_train_t *train, const ps_item_t *item)
 {
     const ps_item_t *before = NULL;
@@ -83,6 +84,9 @@ static bool may_load(const psd_train_t *train, const ps_item_t *item)
     {
         if (before == item) {
             break;
+        }
+        if (before->ends_clock && train->drift != NULL) {
+            return false;
         }
         n_blocks += before->kind == PS_ITEM_BLOCK ? 1 : 0;
     }
@@ -166,6 +170,9 @@ static psd_status_t pull(psd_loader_t *self, ps_item_t *item, psd_error_t *err)
     ps_train_unlock(train);
     if (rc == PSD_OK && train->keeps) {
         ps_kept_take_cache(&train->kept, item->cache);
+    }
+    if (rc == PSD_OK && train->drift != NULL) {
+        ps_drift_add(train, item->cache);
     }
     return rc;
 }

@@ -76,6 +76,7 @@ static psd_status_t work(psd_trainer_t *self, const ps_item_t *item, psd_error_t
     case PS_ITEM_CLOCK_END:
         return call(self, PSD_TRAIN_CLOCK_END, item, err);
     case PS_ITEM_SLICE:
+    case PS_ITEM_REST:
         return PSD_OK;
     case PS_ITEM_BLOCK:
     default:
@@ -121,9 +122,10 @@ static psd_status_t bind_table(psd_train_t *train, size_t table, ps_sheaf_t *ret
     return rc;
 }
 
-/* Makes one push of the sums of all trainers; *ret_parcel stays NULL when there
- * are none. */
-static psd_status_t bind_sums(psd_train_t *train, ps_parcel_t **ret_parcel, psd_error_t *err)
+/* Makes one push of the sums of all trainers, or of the drift: of a fragment, or
+ * of all; *ret_parcel stays NULL when there are none. */
+static psd_status_t bind_sums(psd_train_t *train, bool all, ps_parcel_t **ret_parcel,
+                              psd_error_t *err)
 {
     ps_parcel_t *parcel = ps_alloc(1, sizeof *parcel);
     psd_status_t rc = PSD_OK;
@@ -138,8 +140,9 @@ static psd_status_t bind_sums(psd_train_t *train, ps_parcel_t **ret_parcel, psd_
     }
     parcel->kind = PS_PARCEL_PUSH;
     parcel->n_sheaves = train->n_tables;
-    for (size_t i = 0; rc == PSD_OK && i < train->n_tables; i++) {
-        rc = bind_table(train, i, &parcel->sheaves[i], err);
+    for (uint32_t i = 0; rc == PSD_OK && i < train->n_tables; i++) {
+        rc = train->drift != NULL ? ps_drift_bind(train, i, all, &parcel->sheaves[i], err)
+                                  : bind_table(train, i, &parcel->sheaves[i], err);
         n += parcel->sheaves[i].n_rows;
     }
     if (rc != PSD_OK || n == 0) {
@@ -198,7 +201,7 @@ static psd_status_t send_push(psd_train_t *train, ps_parcel_t **parcel_p, psd_er
 static psd_status_t send_sums(psd_train_t *train, const ps_item_t *item, psd_error_t *err)
 {
     ps_parcel_t *parcel = NULL;
-    psd_status_t rc = bind_sums(train, &parcel, err);
+    psd_status_t rc = bind_sums(train, item->kind == PS_ITEM_REST, &parcel, err);
 
     train->n_unsent = 0;
     if (rc != PSD_OK) {
@@ -243,14 +246,32 @@ static psd_status_t complete(psd_train_t *train, const ps_item_t *item, psd_erro
     if (item->kind == PS_ITEM_BLOCK) {
         ps_train_progress_add(train, 1);
         train->n_unsent++;
+        if (train->drift != NULL) {
+            return ps_drift_take(train, err);
+        }
         return every > 0 && train->n_unsent >= every ? send_sums(train, item, err) : PSD_OK;
     }
     if (item->kind == PS_ITEM_CLOCK_END) {
         ps_train_progress_add(train, 0);
         kind = PS_PARCEL_CLOCK;
     }
+    if (train->drift != NULL) {
+        kind = PS_PARCEL_CLOCK;
+        rc = ps_drift_take(train, err);
+        if (rc != PSD_OK || !item->ends_clock) {
+            return rc;
+        }
+    }
     rc = send_sums(train, item, err);
-    return rc == PSD_OK ? send_bare(train, kind, err) : rc;
+    if (rc == PSD_OK) {
+        rc = send_bare(train, kind, err);
+    }
+    if (item->kind == PS_ITEM_REST) { /* the turns of fragments do not tell what was sent */
+        ps_kept_lock(&train->kept);
+        ps_kept_forget(&train->kept);
+        ps_kept_unlock(&train->kept);
+    }
+    return rc;
 }
 
 /* Takes the item away, so that the next one is first. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Before they join a job the workers agree on its max_delay: the greatest that
- * any of them wants. For that they meet in another job, "JOB.agree.N" for N
- * workers, and each writes its wish into its row of a table of that name. A
- * worker that comes when the job is running takes the job's max_delay. A
- * meeting that failed blocks nobody: when all have abandoned it, the next
- * workers start another one, and workers with another N meet elsewhere.
+ * any of them wants; and they compare their options of outer steps. For that
+ * they meet in another job, "JOB.agree.N" for N workers, and each writes what it
+ * wants into its row of a table of that name. A worker that comes when the job
+ * is running takes the job's max_delay. A meeting that failed blocks nobody:
+ * when all have abandoned it, the next workers start another one, and workers
+ * with another N meet elsewhere.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include "wire/messages/doc.h"
 
 #define LONGEST ".agree.4096"
+#define WISHES 4      /* columns: max_delay, and the three of outer steps */
 #define LEAVE_MS 2000 /* for the answer that a failed worker has left */
 
 typedef struct meeting {
@@ -82,6 +84,9 @@ static psd_status_t open_table(meeting_t *self, psd_error_t *err)
     (void)snprintf(rows, sizeof rows, "%" PRIu32, self->wish.n_workers);
     rc = psd_spec_set(spec, "rows", rows, err);
     if (rc == PSD_OK) {
+        rc = psd_spec_set(spec, "cols", "4", err);
+    }
+    if (rc == PSD_OK) {
         rc = psd_spec_set(spec, "type", "i32", err);
     }
     if (rc == PSD_OK) {
@@ -106,14 +111,37 @@ static int32_t greater(int32_t a, int32_t b)
     return a > b ? a : b;
 }
 
+/* All workers take outer steps alike. A row of zeros is that of a worker which
+ * was lost before it wrote. */
+static psd_status_t check_outer(const int32_t *own, const int32_t *other, uint32_t worker,
+                                psd_error_t *err)
+{
+    static const char *const names[WISHES] = {"max-delay", "outer-every", "outer-fragments",
+                                              "outer-overlap"};
+
+    for (size_t i = 1; other[2] > 0 && i < WISHES; i++) {
+        if (own[i] != other[i]) {
+            return psd_error_set(err, PSD_INVALID,
+                                 "%s is %" PRId32 ", and %" PRId32 " in worker %" PRIu32
+                                 "; allowed: the same in all workers",
+                                 names[i], own[i], other[i], worker);
+        }
+    }
+    return PSD_OK;
+}
+
 /* Writes down what this worker wants, and reads what all do when all have. */
 static psd_status_t compare(meeting_t *self, int32_t *ret_max_delay, psd_error_t *err)
 {
+    const ps_train_options_t *options = &self->train->options;
     uint32_t n = self->wish.n_workers;
     PSD_AUTO(ps_free_at) uint64_t *rows = ps_alloc_raw(n, sizeof *rows);
-    PSD_AUTO(ps_free_at) int32_t *wanted = ps_alloc_raw(n, sizeof *wanted);
+    PSD_AUTO(ps_free_at) int32_t *wanted = ps_alloc_raw(n, WISHES * sizeof *wanted);
     uint64_t own = self->wish.worker;
-    int32_t most = self->wish.max_delay;
+    const int32_t wishes[WISHES] = {self->wish.max_delay, (int32_t)options->outer_every,
+                                    (int32_t)options->outer_fragments,
+                                    (int32_t)options->outer_overlap};
+    int32_t most = wishes[0];
     psd_status_t rc = PSD_OK;
 
     if (rows == NULL || wanted == NULL) {
@@ -123,19 +151,22 @@ static psd_status_t compare(meeting_t *self, int32_t *ret_max_delay, psd_error_t
         rows[i] = i;
     }
     if (own < n) { /* others only listen */
-        rc = psd_push(self->table, &own, 1, &most, 1, err);
+        rc = psd_push(self->table, &own, 1, wishes, WISHES, err);
     }
     if (rc == PSD_OK) { /* names who is missing */
         rc = psd_barrier(self->client, self->train->options.timeout_ms, err);
     }
     if (rc == PSD_OK) { /* all have pushed, and had their acks */
-        rc = psd_pull(self->table, rows, n, wanted, n, err);
-    }
-    for (uint32_t i = 0; rc == PSD_OK && i < n; i++) {
-        most = greater(most, wanted[i]);
+        rc = psd_pull(self->table, rows, n, wanted, (size_t)n * WISHES, err);
     }
     if (rc == PSD_OK) { /* all have read it: it may be dropped */
         rc = psd_barrier(self->client, self->train->options.timeout_ms, err);
+    }
+    for (uint32_t i = 0; rc == PSD_OK && i < n; i++) {
+        const int32_t *other = wanted + (size_t)i * WISHES;
+
+        most = greater(most, other[0]);
+        rc = check_outer(wishes, other, i, err);
     }
     if (rc == PSD_OK) {
         *ret_max_delay = most;

@@ -46,6 +46,9 @@ psd_status_t psd_train_config_begin(psd_train_t *self, psd_error_t *err)
     }
     rc = ps_train_options_environment(&self->options, err);
     if (rc == PSD_OK) {
+        rc = ps_outer_check_options(options, err);
+    }
+    if (rc == PSD_OK) {
         rc = ps_slice_check(self, err);
     }
     if (rc == PSD_OK) {
@@ -53,6 +56,9 @@ psd_status_t psd_train_config_begin(psd_train_t *self, psd_error_t *err)
     }
     if (rc == PSD_OK) {
         rc = ps_train_agree(self, &self->n_workers, &self->max_delay, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_outer_check_delay(self, err);
     }
     if (rc == PSD_OK) {
         rc = psd_join(self->client, options->job, options->worker, options->n_workers,
@@ -69,6 +75,9 @@ psd_status_t psd_train_config_begin(psd_train_t *self, psd_error_t *err)
     self->worker = psd_worker(self->client);
     self->late = n_clocks > 0;
     self->first_clock = self->late ? n_clocks - 1 : 0; /* one configured it */
+    if (options->outer_every > 0) {
+        self->first_clock *= options->outer_every;
+    }
     self->phase = PS_TRAIN_CONFIG;
     return PSD_OK;
 }
@@ -91,7 +100,11 @@ psd_status_t psd_train_table(psd_train_t *self, const char *name, const psd_spec
                              PS_TRAIN_TABLES_MAX);
     }
     rc = psd_table_ensure(self->client, name, spec, &table, err);
+    if (rc == PSD_OK) {
+        rc = ps_outer_check_table(self, table, err);
+    }
     if (rc != PSD_OK) {
+        psd_table_close(&table);
         return rc;
     }
     self->tables[self->n_tables] = table;
@@ -123,7 +136,7 @@ psd_status_t psd_train_add_to_server(psd_train_t *self, uint32_t table, const ui
         return psd_error_set(err, PSD_INVALID, "table is %" PRIu32 "; there are %" PRIu32, table,
                              self->n_tables);
     }
-    rc = ps_first_check(self, table, err);
+    rc = ps_first_check(self, table, false, err);
     if (rc == PSD_OK) {
         rc = ps_first_begin(self, table, &adds, err);
     }

@@ -149,7 +149,7 @@ static psd_status_t check(const psd_train_t *self, uint32_t table, const char *p
                              "path is \"-\"; allowed: a file, which is read "
                              "twice");
     }
-    return ps_first_check(self, table, err);
+    return ps_first_check(self, table, true, err);
 }
 
 /* A pipe cannot be read a second time. */

@@ -27,6 +27,7 @@ void ps_train_options_init(ps_train_options_t *self)
                                  .n_epochs = 1,
                                  .progress_ms = 1000,
                                  .fetch_every = 1,
+                                 .outer_fragments = 1,
                                  .staleness = PS_KEPT_NEVER,
                                  .keep_bytes = KEEP_BYTES};
 }
@@ -79,6 +80,9 @@ static const ps_opt_t OPTIONS[] = {
     NUMBER("fetch-every", PS_OPT_U32, fetch_every, 1, 1000000),
     NUMBER("staleness", PS_OPT_U64, staleness, 0, INT32_MAX),
     NUMBER("keep-bytes", PS_OPT_U64, keep_bytes, 0, KEEP_BYTES_MAX),
+    NUMBER("outer-every", PS_OPT_U32, outer_every, 0, 1000000),
+    NUMBER("outer-fragments", PS_OPT_U32, outer_fragments, 1, 65536),
+    NUMBER("outer-overlap", PS_OPT_U32, outer_overlap, 0, 1000000),
     PS_OPT_ROW("lock", "immutable|lock-free|locked", PS_OPT_CHOICE, AT(lock), NULL),
     NUMBER("locks", PS_OPT_U32, n_locks, 1, 65536),
     PS_OPT_ROW("queue", "NAME", PS_OPT_TEXT, AT(queue), NULL),

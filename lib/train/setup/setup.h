@@ -23,6 +23,19 @@ void ps_train_options_done(ps_train_options_t *self);
 PSD_MUST_CHECK psd_status_t ps_train_options_environment(ps_train_options_t *self,
                                                          psd_error_t *err);
 
+/* ---- outer.c ---- */
+
+/* Errors of these: PSD_INVALID naming what does not go with outer-every. */
+PSD_MUST_CHECK psd_status_t ps_outer_check_options(const ps_train_options_t *self,
+                                                   psd_error_t *err);
+/* The workers have agreed on max_delay. */
+PSD_MUST_CHECK psd_status_t ps_outer_check_delay(const psd_train_t *self, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_outer_check_table(const psd_train_t *self, const psd_table_t *table,
+                                                 psd_error_t *err);
+/* First values of a table, which by_one: worker 0 alone adds. */
+PSD_MUST_CHECK psd_status_t ps_outer_check_first(const psd_train_t *self, uint32_t table,
+                                                 bool by_one, psd_error_t *err);
+
 /* ---- agree.c ---- */
 
 /* Returns the number of workers of the job, and the greatest max_delay of all.

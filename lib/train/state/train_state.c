@@ -157,6 +157,11 @@ void ps_train_print_reason(const psd_train_t *self, char ret_text[PS_REASON_SIZE
     }
 }
 
+static uint32_t outer_every(const psd_train_t *self)
+{
+    return self->options.outer_every > 0 ? self->options.outer_every : 1;
+}
+
 void ps_item_add(psd_train_t *self, ps_item_t *item)
 {
     if (item->kind == PS_ITEM_BLOCK) {
@@ -165,8 +170,15 @@ void ps_item_add(psd_train_t *self, ps_item_t *item)
     }
     item->number = ++self->n_items;
     item->n_block = self->n_blocks;
-    self->n_clocks += item->kind == PS_ITEM_CLOCK_BEGIN ? 1 : 0;
-    item->n_clock = self->n_clocks;
+    item->n_clock = self->n_clocks + 1;
+    item->n_inner = self->n_inner;
+    self->n_inner += item->kind == PS_ITEM_CLOCK_END ? 1 : 0;
+    item->ends_clock = item->kind == PS_ITEM_REST ||
+                       (item->kind == PS_ITEM_CLOCK_END && self->n_inner >= outer_every(self));
+    if (item->ends_clock) {
+        self->n_clocks++;
+        self->n_inner = 0;
+    }
     item->n_left = self->options.n_trainers;
     TAILQ_INSERT_TAIL(&self->items, item, in_list);
     ps_train_tell(self);

@@ -54,6 +54,9 @@ typedef struct ps_train_options {
     uint32_t fetch_every;
     int64_t staleness; /* PS_KEPT_NEVER: off */
     int64_t keep_bytes;
+    uint32_t outer_every;     /* clocks of the training in one of psd's; 0: each is one */
+    uint32_t outer_fragments; /* 1 .. */
+    uint32_t outer_overlap;
     ps_train_lock_t lock;
     uint32_t n_locks;
     uint32_t timeout_ms;
@@ -76,7 +79,8 @@ typedef enum ps_item_kind {
     PS_ITEM_BLOCK = 0,
     PS_ITEM_CLOCK_BEGIN = 1,
     PS_ITEM_CLOCK_END = 2,
-    PS_ITEM_SLICE = 3 /* the caller wants another slice */
+    PS_ITEM_SLICE = 3, /* the caller wants another slice */
+    PS_ITEM_REST = 4   /* outer steps: all that is left is to be sent */
 } ps_item_kind_t;
 
 typedef struct ps_item {
@@ -87,7 +91,9 @@ typedef struct ps_item {
     psd_train_free_t *free_block;
     ps_cache_t *cache; /* of a block that is loaded; borrowed */
     uint64_t n_block;  /* of blocks: their own number, from 1 */
-    uint64_t n_clock;  /* that it belongs to, from 1 */
+    bool ends_clock;   /* psd's clock ends with it */
+    uint64_t n_clock;  /* of psd's since the training began, that it belongs to; from 1 */
+    uint32_t n_inner;  /* clocks of the training that ended before it in that one */
     bool pulled;       /* guarded: its pulls are over */
     bool ready;        /* guarded: the loader has finished it */
     uint32_t n_left;   /* guarded: trainers that have not finished it */
@@ -230,7 +236,8 @@ struct psd_train {
     struct ps_items items;     /* pushed and not done; owned */
     uint64_t n_items;          /* pushed so far */
     uint64_t n_blocks;         /* the same of blocks */
-    uint64_t n_clocks;         /* begun so far */
+    uint64_t n_clocks;         /* of psd's that items have ended so far */
+    uint32_t n_inner;          /* of the training's, since the last of those */
     uint64_t n_prefetched;     /* pulls ahead that are over */
     uint32_t n_open;           /* blocks not done */
     bool stop;                 /* threads are to end when nothing is left to do */
@@ -245,6 +252,7 @@ struct psd_train {
 
     /* the caller's thread's */
     bool in_clock;
+    bool has_rest; /* outer steps: clocks ended, and all that is left was not sent since */
     bool has_courier;
     bool has_loader;
     uint32_t n_started; /* trainers that have threads */
@@ -258,8 +266,10 @@ struct psd_train {
     uint32_t n_locks;       /* that are initialised */
 
     bool keeps;                /* rows are kept */
-    ps_kept_t kept;            /* its own lock guards it, and intents */
+    ps_kept_t kept;            /* its own lock guards it, and intents and drift */
     struct ps_intents intents; /* owned */
+    ps_sums_t *drift; /* owned; outer steps: what trainers added to each table and was not sent */
+    ps_sums_t *later; /* owned; outer steps: room for what the next push leaves */
 
     ps_sums_t *merged;  /* owned; of the trainer that came last to an item */
     ps_binder_t binder; /* as merged */

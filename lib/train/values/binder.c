@@ -28,6 +28,27 @@ void ps_sheaf_done(ps_sheaf_t *self)
     *self = (ps_sheaf_t){.n_rows = 0};
 }
 
+void ps_sheaf_negate(ps_sheaf_t *self, ps_type_t type)
+{
+    for (size_t i = 0; i < self->n_values; i++) {
+        switch (type) {
+        case PS_TYPE_I32:
+            ((uint32_t *)self->values)[i] = 0U - ((uint32_t *)self->values)[i];
+            break;
+        case PS_TYPE_I64:
+            ((uint64_t *)self->values)[i] = 0U - ((uint64_t *)self->values)[i];
+            break;
+        case PS_TYPE_F32:
+            ((float *)self->values)[i] = -((float *)self->values)[i];
+            break;
+        case PS_TYPE_F64:
+        default:
+            ((double *)self->values)[i] = -((double *)self->values)[i];
+            break;
+        }
+    }
+}
+
 psd_status_t ps_binder_init(ps_binder_t *self, uint32_t n_members, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;

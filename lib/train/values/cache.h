@@ -27,6 +27,7 @@
 
 #include "train/values/row_set.h"
 #include "train/values/shape.h"
+#include "train/values/sums.h"
 
 typedef struct ps_element {
     uint64_t row;
@@ -86,6 +87,9 @@ PSD_MUST_CHECK psd_status_t ps_cache_want_element(ps_cache_t *self, uint32_t tab
                                                   uint32_t col, psd_error_t *err);
 /* Makes room for the values. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_cache_seal(ps_cache_t *self, psd_error_t *err);
+
+/* Adds sums of a table of the same shape to the values that are here. */
+void ps_cache_add(const ps_cache_table_t *self, const ps_sums_t *sums);
 
 /* Where the values of a whole row lie; NULL: they are not here. */
 void *ps_cache_row(const ps_cache_table_t *self, uint64_t row);

@@ -178,8 +178,36 @@ static ps_kept_row_t *add(ps_kept_t *self, ps_kept_key_t key, uint64_t until)
 
 /* ---- reading and asking -------------------------------------------------- */
 
-static bool is_fresh(const ps_kept_t *self, ps_kept_time_t fetched, ps_kept_time_t now)
+uint64_t ps_kept_turn(const ps_kept_t *self)
 {
+    return (self->rule.turn + self->clock - 1) % self->rule.n_parts;
+}
+
+/* No clock that had the key's turn has ended since, or it has just ended. */
+static bool is_part_fresh(const ps_kept_t *self, ps_kept_key_t key, ps_kept_time_t fetched,
+                          ps_kept_time_t now)
+{
+    uint64_t n = self->rule.n_parts;
+    uint64_t over = now.clock - 1; /* the last clock that counts as ended */
+    uint64_t since = 0;            /* clocks from that of the key's turn to it */
+
+    if (now.inner < self->rule.overlap && over > 0) {
+        over--;
+    }
+    if (!key.whole && over > 0) {
+        uint64_t turn = (self->rule.turn + over - 1) % n;
+
+        since = (turn + n - key.row % n) % n;
+    }
+    return over < fetched.clock + since;
+}
+
+static bool is_fresh(const ps_kept_t *self, ps_kept_key_t key, ps_kept_time_t fetched,
+                     ps_kept_time_t now)
+{
+    if (self->rule.n_parts > 0) {
+        return is_part_fresh(self, key, fetched, now);
+    }
     if (now.block > 0 && fetched.block > 0 && now.block - fetched.block < self->rule.n_blocks) {
         return true;
     }
@@ -203,10 +231,10 @@ const void *ps_kept_read(ps_kept_t *self, ps_kept_key_t key, ps_kept_time_t now)
     const char *values = NULL;
 
     if (!key.whole && table->whole != NULL && table->whole->here &&
-        is_fresh(self, table->whole->fetched, now)) {
+        is_fresh(self, table->whole->key, table->whole->fetched, now)) {
         entry = table->whole;
     }
-    if (entry == NULL || !entry->here || !is_fresh(self, entry->fetched, now)) {
+    if (entry == NULL || !entry->here || !is_fresh(self, entry->key, entry->fetched, now)) {
         return NULL;
     }
     touch(self, entry);
@@ -231,7 +259,7 @@ bool ps_kept_ask(ps_kept_t *self, ps_kept_key_t key, uint64_t pull, ps_kept_time
 {
     ps_kept_row_t *entry = NULL;
 
-    if (!self->tables[key.table].shape.adds) {
+    if (!self->tables[key.table].shape.adds && self->rule.n_parts == 0) {
         return false; /* only the server knows what pushes make of it */
     }
     entry = find(self, key);
@@ -402,6 +430,11 @@ static void change(ps_kept_t *self, uint32_t number, const ps_sheaf_t *sheaf)
     }
 }
 
+void ps_kept_move(ps_kept_t *self, uint32_t table, const ps_sheaf_t *sheaf)
+{
+    change(self, table, sheaf);
+}
+
 /* Records the changes that take effect at the end of the clock. */
 static bool add_open(ps_sums_t *open, const ps_sheaf_t *sheaf)
 {
@@ -426,7 +459,7 @@ static bool add_open(ps_sums_t *open, const ps_sheaf_t *sheaf)
 psd_status_t ps_kept_push(ps_kept_t *self, uint32_t table, const ps_sheaf_t *sheaf,
                           psd_error_t *err)
 {
-    if (!self->tables[table].shape.adds) {
+    if (!self->tables[table].shape.adds || self->rule.n_parts > 0) {
         return PSD_OK;
     }
     if (!self->rule.bsp) {

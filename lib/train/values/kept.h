@@ -12,6 +12,10 @@
  *          Rows of a table whose updater is not `add` are not kept either: only
  *          the server knows the result of a push.
  *          A whole table that was asked for is kept as one row.
+ *          In parts (n_parts > 0) a clock's pushes to a table change nothing
+ *          before it ends, whatever the updater, and then one part: rows with
+ *          row % n_parts of that clock's turn. So each row is kept until its
+ *          part has been pushed, and `overlap` inner clocks longer.
  * Shape    entries, found by number of row. Entries without an intent are in
  *          LRU order; the least recently used are evicted when there is no
  *          room. max_bytes is never exceeded.
@@ -38,12 +42,16 @@ typedef struct ps_kept_rule {
     int64_t staleness;  /* clocks; PS_KEPT_NEVER: clocks allow nothing */
     uint64_t max_bytes; /* of all that is kept */
     bool bsp;           /* own pushes count from the end of a clock on */
+    uint64_t n_parts;   /* 0: not in parts; else neither n_blocks nor staleness counts */
+    uint64_t turn;      /* the part of the first clock */
+    uint32_t overlap;   /* inner clocks that may read a part after its push */
 } ps_kept_rule_t;
 
 /* A clock, and a block, from 1; 0: before all. */
 typedef struct ps_kept_time {
     uint64_t clock;
     uint64_t block;
+    uint32_t inner; /* inner clocks that ended in this clock */
 } ps_kept_time_t;
 
 /* A row, or all rows of a table. */
@@ -141,6 +149,11 @@ void ps_kept_release(ps_kept_t *self, uint64_t n_bytes);
 /* A push of the sheaf is handed over now. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_kept_push(ps_kept_t *self, uint32_t table, const ps_sheaf_t *sheaf,
                                          psd_error_t *err);
+/* The turn of the clock that is running. In parts. */
+uint64_t ps_kept_turn(const ps_kept_t *self);
+/* Adds the sheaf to what is here of the table, which blocks go on reading. In
+ * parts. */
+void ps_kept_move(ps_kept_t *self, uint32_t table, const ps_sheaf_t *sheaf);
 /* The end of a clock is handed over now. If the sum of a table's pushes exceeds
  * the range of its type, none of its rows is kept. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_kept_mark(ps_kept_t *self, psd_error_t *err);

@@ -170,6 +170,21 @@ bool ps_sums_find_slot(ps_sums_t *self, uint64_t row, uint32_t chunk, size_t *re
     return true;
 }
 
+bool ps_sums_look(const ps_sums_t *self, uint64_t row, uint32_t chunk, size_t *ret_slot)
+{
+    if (self->direct) {
+        *ret_slot = (size_t)(row * self->n_chunks + chunk);
+        return self->masks[*ret_slot] != 0;
+    }
+    if (self->n_table > 0) {
+        size_t at = place_of(self, row, chunk);
+
+        *ret_slot = self->table[at] == 0 ? 0 : self->table[at] - 1;
+        return self->table[at] != 0;
+    }
+    return false;
+}
+
 /* ---- adding -------------------------------------------------------------- */
 
 static inline void add_value(ps_type_t type, ps_number_t *to, const char *value)
@@ -261,24 +276,48 @@ void ps_sums_add_slot(const ps_sums_t *self, size_t slot, bool is_float, ps_numb
     }
 }
 
+static uint64_t row_of(const ps_sums_t *self, size_t slot)
+{
+    return self->direct ? slot / self->n_chunks : self->rows[slot];
+}
+
+/* Adds a touched slot of another one. */
+static bool merge_slot(ps_sums_t *self, const ps_sums_t *other, size_t slot)
+{
+    uint64_t row = row_of(other, slot);
+    uint64_t chunk = other->direct ? slot % other->n_chunks : other->chunks[slot];
+    uint32_t first = (uint32_t)__builtin_ctzll(other->masks[slot]);
+    uint32_t col = (uint32_t)chunk * other->width;
+    ps_number_t *to = ps_sums_at(self, row, col + first);
+
+    if (to == NULL) {
+        return false;
+    }
+    to -= first;
+    self->masks[(size_t)(to - self->cells) / self->width] |= other->masks[slot];
+    ps_sums_add_slot(other, slot, ps_type_is_float(self->shape.type), to);
+    return true;
+}
+
 psd_status_t ps_sums_merge(ps_sums_t *self, const ps_sums_t *other, psd_error_t *err)
 {
-    bool is_float = ps_type_is_float(self->shape.type);
-
     for (size_t i = 0; i < other->n_touched; i++) {
-        size_t slot = other->touched[i];
-        uint64_t row = other->direct ? slot / other->n_chunks : other->rows[slot];
-        uint64_t chunk = other->direct ? slot % other->n_chunks : other->chunks[slot];
-        uint32_t first = (uint32_t)__builtin_ctzll(other->masks[slot]);
-        uint32_t col = (uint32_t)chunk * other->width;
-        ps_number_t *to = ps_sums_at(self, row, col + first);
-
-        if (to == NULL) {
+        if (!merge_slot(self, other, other->touched[i])) {
             return no_memory(err);
         }
-        to -= first;
-        self->masks[(size_t)(to - self->cells) / self->width] |= other->masks[slot];
-        ps_sums_add_slot(other, slot, is_float, to);
+    }
+    return PSD_OK;
+}
+
+psd_status_t ps_sums_split(const ps_sums_t *self, uint64_t n_parts, uint64_t part, ps_sums_t *to,
+                           ps_sums_t *others, psd_error_t *err)
+{
+    for (size_t i = 0; i < self->n_touched; i++) {
+        size_t slot = self->touched[i];
+
+        if (!merge_slot(row_of(self, slot) % n_parts == part ? to : others, self, slot)) {
+            return no_memory(err);
+        }
     }
     return PSD_OK;
 }

@@ -56,6 +56,9 @@ void ps_sums_clear(ps_sums_t *self);
 PSD_MUST_CHECK bool ps_sums_find_slot(ps_sums_t *self, uint64_t row, uint32_t chunk,
                                       size_t *ret_slot);
 
+/* The slot of a row's chunk, if something in it was touched. */
+bool ps_sums_look(const ps_sums_t *self, uint64_t row, uint32_t chunk, size_t *ret_slot);
+
 /* The sums of adjacent cells of a row from `col` on, at most *n_p >= 1; *n_p
  * becomes their number. They count as touched from now on. Row and columns are
  * within the table. NULL: no memory. Valid until the next call. */
@@ -98,9 +101,15 @@ void ps_sums_add_slot(const ps_sums_t *self, size_t slot, bool is_float, ps_numb
  * them were added. */
 PSD_MUST_CHECK psd_status_t ps_sums_merge(ps_sums_t *self, const ps_sums_t *other,
                                           psd_error_t *err);
+/* Adds the sums of rows with row % n_parts == part to one, those of other rows
+ * to another; both of the same shape. Errors: as ps_sums_merge. */
+PSD_MUST_CHECK psd_status_t ps_sums_split(const ps_sums_t *self, uint64_t n_parts, uint64_t part,
+                                          ps_sums_t *to, ps_sums_t *others, psd_error_t *err);
 /* Makes a sheaf of all touched cells, rounded to the table's type. Errors:
  * PSD_RANGE the type cannot hold a sum; PSD_NOT_FINITE; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_sums_bind(const ps_sums_t *self, ps_sheaf_t *ret_sheaf,
                                          psd_error_t *err);
+/* Each value becomes its negative; integers wrap around. */
+void ps_sheaf_negate(ps_sheaf_t *self, ps_type_t type);
 void ps_sheaf_done(ps_sheaf_t *self);
 #endif

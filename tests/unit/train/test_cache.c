@@ -150,6 +150,68 @@ static psd_status_t fill(void *unused)
     return rc;
 }
 
+static void put(ps_sums_t *sums, uint64_t row, uint32_t col, ps_number_t number)
+{
+    ps_number_t *cell = ps_sums_at(sums, row, col);
+
+    if (cell == NULL) {
+        cr_assert_fail("no memory");
+    } else {
+        *cell = number;
+    }
+}
+
+/* Each cell that is here and was added to, and no other; sums of what is not
+ * here are left alone. */
+Test(cache, takes_sums_of_deltas)
+{
+    const uint64_t rows[] = {9, 4};
+    ps_cache_t cache = {.n_tables = 0};
+    ps_sums_t sums[N_TABLES];
+
+    cr_assert_eq(ps_cache_init(&cache, shapes, N_TABLES, NULL), PSD_OK);
+    for (size_t i = 0; i < N_TABLES; i++) {
+        cr_assert_eq(ps_sums_init(&sums[i], &shapes[i], NULL), PSD_OK);
+    }
+    cr_assert_eq(ps_cache_want_rows(&cache, NARROW, rows, 2, NULL), PSD_OK);
+    cr_assert_eq(ps_cache_want_element(&cache, NARROW, 6, 1, NULL), PSD_OK);
+    cr_assert_eq(ps_cache_want_element(&cache, NARROW, 7, 1, NULL), PSD_OK);
+    cr_assert_eq(ps_cache_want_all(&cache, WIDE, NULL), PSD_OK);
+    cr_assert_eq(ps_cache_want_rows(&cache, HASHED, rows, 2, NULL), PSD_OK);
+    cr_assert_eq(ps_cache_seal(&cache, NULL), PSD_OK);
+    for (size_t i = 0; i < 2; i++) {
+        for (uint32_t col = 0; col < 2; col++) {
+            *(float *)ps_cache_value(&cache.tables[NARROW], rows[i], col) = 10;
+        }
+        *(int64_t *)ps_cache_value(&cache.tables[HASHED], rows[i], 9) = 10;
+    }
+    for (uint32_t col = 0; col < 1000; col++) {
+        *(double *)ps_cache_value(&cache.tables[WIDE], 0, col) = 10;
+    }
+    *(float *)ps_cache_value(&cache.tables[NARROW], 6, 1) = 10;
+    *(float *)ps_cache_value(&cache.tables[NARROW], 7, 1) = 10;
+    put(&sums[NARROW], 4, 1, (ps_number_t){.f64 = 0.5});
+    put(&sums[NARROW], 6, 1, (ps_number_t){.f64 = 0.25});
+    put(&sums[NARROW], 50, 0, (ps_number_t){.f64 = 1});
+    put(&sums[WIDE], 0, 999, (ps_number_t){.f64 = -1});
+    put(&sums[HASHED], 9, 9, (ps_number_t){.i64 = -3});
+    put(&sums[HASHED], 8, 9, (ps_number_t){.i64 = 3});
+    for (size_t i = 0; i < N_TABLES; i++) {
+        ps_cache_add(&cache.tables[i], &sums[i]);
+        ps_sums_done(&sums[i]);
+    }
+    cr_assert_eq(*(float *)ps_cache_value(&cache.tables[NARROW], 4, 1), 10.5F);
+    cr_assert_eq(*(float *)ps_cache_value(&cache.tables[NARROW], 4, 0), 10);
+    cr_assert_eq(*(float *)ps_cache_value(&cache.tables[NARROW], 9, 1), 10);
+    cr_assert_eq(*(float *)ps_cache_value(&cache.tables[NARROW], 6, 1), 10.25F);
+    cr_assert_eq(*(float *)ps_cache_value(&cache.tables[NARROW], 7, 1), 10);
+    cr_assert_eq(*(double *)ps_cache_value(&cache.tables[WIDE], 0, 999), 9);
+    cr_assert_eq(*(double *)ps_cache_value(&cache.tables[WIDE], 0, 998), 10);
+    cr_assert_eq(*(int64_t *)ps_cache_value(&cache.tables[HASHED], 9, 9), 7);
+    cr_assert_eq(*(int64_t *)ps_cache_value(&cache.tables[HASHED], 4, 9), 10);
+    ps_cache_done(&cache);
+}
+
 Test(cache, ends_well_without_memory)
 {
     cr_assert_null(fail_alloc_sweep(fill, NULL));

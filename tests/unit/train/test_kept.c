@@ -270,6 +270,89 @@ Test(kept, age)
     ps_kept_done(&kept);
 }
 
+/* No clock from `fetched` to `over` has the row's turn. */
+static bool is_unpushed(const ps_kept_rule_t *rule, uint64_t row, uint64_t fetched, uint64_t over)
+{
+    for (uint64_t clock = fetched; clock <= over; clock++) {
+        if ((rule->turn + clock - 1) % rule->n_parts == row % rule->n_parts) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void expect_parts(const ps_kept_rule_t *rule)
+{
+    ps_kept_t kept;
+
+    cr_assert_eq(ps_kept_init(&kept, rule, &shape, 1, NULL), PSD_OK);
+    for (uint64_t row = 0; row < 6; row++) {
+        for (uint64_t fetched = 1; fetched < 8; fetched++) {
+            fetch(&kept, row, (ps_kept_time_t){.clock = fetched, .block = 1}, 0);
+            for (uint64_t clock = fetched; clock < 20; clock++) {
+                for (uint32_t inner = 0; inner < 4; inner++) {
+                    const ps_kept_time_t now = {.clock = clock, .block = 99, .inner = inner};
+                    uint64_t late = inner < rule->overlap && clock > 1 ? 1 : 0;
+
+                    cr_assert_eq(is_kept(&kept, row, now),
+                                 is_unpushed(rule, row, fetched, clock - 1 - late));
+                }
+            }
+        }
+    }
+    ps_kept_done(&kept);
+}
+
+/* In parts: until the clock of the row's turn has ended, and the overlap after. */
+Test(kept, until_their_part_is_pushed)
+{
+    for (uint64_t n_parts = 1; n_parts < 5; n_parts++) {
+        for (uint64_t turn = 0; turn < 3; turn++) {
+            for (uint32_t overlap = 0; overlap < 3; overlap++) {
+                const ps_kept_rule_t rule = {.n_blocks = 1,
+                                             .staleness = PS_KEPT_NEVER,
+                                             .max_bytes = 1 << 20,
+                                             .bsp = true,
+                                             .n_parts = n_parts,
+                                             .turn = turn,
+                                             .overlap = overlap};
+
+                expect_parts(&rule);
+            }
+        }
+    }
+}
+
+/* In parts: of any updater, and pushes change nothing; a move does. */
+Test(kept, move_in_parts_of_any_updater)
+{
+    const ps_kept_rule_t rule = {
+        .n_blocks = 1, .staleness = PS_KEPT_NEVER, .max_bytes = 1 << 20, .bsp = true, .n_parts = 2};
+    const ps_kept_time_t now = {.clock = 1, .block = 1};
+    const ps_shape_t other = {.n_rows = ROWS, .n_cols = 1, .type = PS_TYPE_I64, .value_size = 8};
+    uint64_t row = 3;
+    uint32_t count = 1;
+    uint32_t col = 0;
+    int64_t delta = 5;
+    const ps_sheaf_t sheaf = {
+        .rows = &row, .counts = &count, .cols = &col, .values = &delta, .n_rows = 1, .n_values = 1};
+    const int64_t *value = NULL;
+    ps_kept_t kept;
+
+    cr_assert_eq(ps_kept_init(&kept, &rule, &other, 1, NULL), PSD_OK);
+    fetch(&kept, row, now, 0);
+    cr_assert_eq(ps_kept_turn(&kept), 0);
+    cr_assert_eq(ps_kept_push(&kept, 0, &sheaf, NULL), PSD_OK);
+    cr_assert_eq(ps_kept_mark(&kept, NULL), PSD_OK);
+    value = ps_kept_read(&kept, key_of(row), (ps_kept_time_t){.clock = 2, .block = 2});
+    cr_assert(value != NULL && *value == 7);
+    cr_assert_eq(ps_kept_turn(&kept), 1);
+    ps_kept_move(&kept, 0, &sheaf);
+    value = ps_kept_read(&kept, key_of(row), (ps_kept_time_t){.clock = 2, .block = 2});
+    cr_assert(value != NULL && *value == 12);
+    ps_kept_done(&kept);
+}
+
 /* Whatever is here, on its way, or pushed in a clock that has not ended. */
 Test(kept, are_forgotten_when_clocks_went_by)
 {

@@ -58,6 +58,9 @@ Test(options, that_cannot_be_are_named_with_what_is_allowed)
 {
     expect_refusal("trainers", "0", "trainers is \"0\"; allowed: 1 to 256");
     expect_refusal("trainers", "257", "allowed: 1 to 256");
+    expect_refusal("outer-every", "1000001", "allowed: 0 to 1000000");
+    expect_refusal("outer-fragments", "0", "allowed: 1 to 65536");
+    expect_refusal("outer-overlap", "-1", "allowed: 0 to 1000000");
     expect_refusal("queue", "a b", "queue is \"a b\"; allowed: 1..63 of");
     expect_refusal("queue", "", "queue is \"\"; allowed: 1..63 of");
     expect_refusal("slices", "0", "slices is \"0\"; allowed: 1 to 1048576");
@@ -70,6 +73,39 @@ Test(options, that_cannot_be_are_named_with_what_is_allowed)
     expect_refusal("pipeline", "yes", "allowed: off, on");
     expect_refusal("lock", "none", "allowed: immutable, lock-free, locked");
     expect_refusal("Job", "a", "unknown option \"Job\"; allowed: endpoint");
+}
+
+/* Options of which each is good alone: pairs of keys and values. */
+static void expect_clash(const char *const *pairs, const char *part)
+{
+    psd_train_t *train = psd_train_new(NULL);
+    psd_error_t *err = psd_error_new();
+
+    for (; *pairs != NULL; pairs += 2) {
+        cr_assert_eq(psd_train_set(train, pairs[0], pairs[1], NULL), PSD_OK, "%s", pairs[0]);
+    }
+    cr_assert_eq(psd_train_config_begin(train, err), PSD_INVALID);
+    cr_assert_not_null(strstr(psd_error_text(err), part), "%s: %s", part, psd_error_text(err));
+    psd_error_destroy(&err);
+    psd_train_destroy(&train);
+}
+
+#define CLASH(part, ...) expect_clash((const char *const[]){__VA_ARGS__, NULL}, part)
+
+Test(options, that_do_not_go_with_outer_steps_are_named)
+{
+    CLASH("lock is immutable, and outer-every is 5, with which adds change the cache; allowed: "
+          "lock-free, locked",
+          "outer-every", "5");
+    CLASH("outer-overlap is 5, and outer-every 5; allowed: less than that", "outer-every", "5",
+          "lock", "locked", "outer-overlap", "5");
+    CLASH("outer-fragments is set; allowed with outer-every only", "outer-fragments", "2");
+    CLASH("outer-overlap is set; allowed with", "outer-overlap", "1");
+    CLASH("push-every is set, and outer-every too; allowed: one of the two", "outer-every", "5",
+          "push-every", "0");
+    CLASH("fetch-every is set", "outer-every", "5", "fetch-every", "2");
+    CLASH("staleness is set", "outer-every", "5", "staleness", "0");
+    CLASH("queue is set", "outer-every", "5", "queue", "a");
 }
 
 /* What has its time is refused at another one, and nothing is touched. */

@@ -224,6 +224,49 @@ Test(sums, takes_values_side_by_side)
     }
 }
 
+/* Rows by their remainder, each sum in one of the two; then the negative. */
+static void expect_split(const ps_shape_t *shape)
+{
+    PSD_AUTO(ps_sums_done) ps_sums_t all = {.width = 0};
+    PSD_AUTO(ps_sums_done) ps_sums_t part = {.width = 0};
+    PSD_AUTO(ps_sums_done) ps_sums_t others = {.width = 0};
+    PSD_AUTO(ps_sheaf_done) ps_sheaf_t sheaf = {.n_rows = 0};
+    size_t slot = 0;
+
+    cr_assert_eq(ps_sums_init(&all, shape, NULL), PSD_OK);
+    cr_assert_eq(ps_sums_init(&part, shape, NULL), PSD_OK);
+    cr_assert_eq(ps_sums_init(&others, shape, NULL), PSD_OK);
+    for (uint64_t row = 0; row < 9; row++) {
+        put(&all, row, 1,
+            ps_type_is_float(shape->type) ? (ps_number_t){.f64 = (double)row + 1}
+                                          : (ps_number_t){.i64 = (int64_t)row + 1});
+    }
+    cr_assert_eq(ps_sums_split(&all, 4, 1, &part, &others, NULL), PSD_OK);
+    for (uint64_t row = 0; row < 9; row++) {
+        cr_assert_eq(ps_sums_look(&part, row, 0, &slot), row % 4 == 1);
+        cr_assert_eq(ps_sums_look(&others, row, 0, &slot), row % 4 != 1);
+    }
+    cr_assert_not(ps_sums_look(&all, 10, 0, &slot));
+    cr_assert_eq(ps_sums_bind(&part, &sheaf, NULL), PSD_OK);
+    ps_sheaf_negate(&sheaf, shape->type);
+    cr_assert(sheaf.n_rows == 2 && sheaf.rows[0] == 1 && sheaf.rows[1] == 5);
+    cr_assert(sheaf.n_values == 2 && sheaf.cols[0] == 1);
+    cr_assert(value_at(&part, &sheaf, 0) == -2 && value_at(&part, &sheaf, 1) == -6);
+}
+
+Test(sums, are_split_by_row)
+{
+    const ps_type_t types[] = {PS_TYPE_I32, PS_TYPE_I64, PS_TYPE_F32, PS_TYPE_F64};
+
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        const ps_shape_t dense = shape_of(11, 3, types[i], false);
+        const ps_shape_t hashed = shape_of(0, 3, types[i], true);
+
+        expect_split(&dense);
+        expect_split(&hashed);
+    }
+}
+
 Test(sums, says_that_all_columns_were_touched)
 {
     const ps_shape_t shape = shape_of(10, 130, PS_TYPE_F32, false);
@@ -329,8 +372,30 @@ static psd_status_t run_runs(void *unused)
     return rc;
 }
 
+static psd_status_t run_split(void *unused)
+{
+    const ps_shape_t shape = shape_of(0, 70, PS_TYPE_F32, true);
+    PSD_AUTO(ps_sums_done) ps_sums_t all = {.width = 0};
+    PSD_AUTO(ps_sums_done) ps_sums_t part = {.width = 0};
+    PSD_AUTO(ps_sums_done) ps_sums_t others = {.width = 0};
+    psd_status_t rc = ps_sums_init(&all, &shape, NULL);
+
+    (void)unused;
+    if (rc == PSD_OK) {
+        rc = ps_sums_init(&part, &shape, NULL);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_sums_init(&others, &shape, NULL);
+    }
+    if (rc == PSD_OK) {
+        rc = scatter(&all, 300);
+    }
+    return rc == PSD_OK ? ps_sums_split(&all, 2, 1, &part, &others, NULL) : rc;
+}
+
 Test(sums, end_well_without_memory)
 {
+    cr_assert_null(fail_alloc_sweep(run_split, NULL));
     cr_assert_null(fail_alloc_sweep(run_runs, NULL));
     cr_assert_null(fail_alloc_sweep(run_direct, NULL));
     cr_assert_null(fail_alloc_sweep(run_hashed, NULL));
