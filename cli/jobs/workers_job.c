@@ -72,7 +72,7 @@ psd_status_t ps_workers_job_open(ps_workers_job_t *ret_self, ps_cli_t *cli, cons
     psd_status_t rc = PSD_OK;
 
     (void)snprintf(self.job.name, sizeof self.job.name, "%s", job);
-    (void)snprintf(name, sizeof name, "%s.agree.%" PRIu32, job, n_workers);
+    (void)snprintf(name, sizeof name, "%s.agree2.%" PRIu32, job, n_workers);
     rc = look_for(cli, &self.job, err);
     if (rc == PSD_OK && strlen(name) < sizeof self.meeting.name) {
         memcpy(self.meeting.name, name, strlen(name) + 1);

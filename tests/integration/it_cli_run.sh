@@ -96,7 +96,7 @@ expect 3 run -n 2 --job meets -- bash -c '[ $PSD_WORKER = 1 ] && exit 3
     exec "$0" "$1"' "$PSD_TRAIN_PROGRAM" "$0"
 err_has 'worker 1 never joined job meets: stopping the others'
 # The table is there if worker 0 came that far before it was stopped.
-"$PSCLI_PROGRAM" table drop meets.agree.2 --yes >/dev/null 2>&1 || true
+"$PSCLI_PROGRAM" table drop meets.agree2.2 --yes >/dev/null 2>&1 || true
 
 # One that has joined and fails leaves the others at work; so do those of another
 # job.

@@ -423,7 +423,7 @@ static bool is_met(const char *job, psd_error_t *err)
     psd_client_t *client = NULL;
     bool found = false;
 
-    (void)snprintf(question, sizeof question, "{\"op\":\"job_inspect\",\"job\":\"%s.agree.2\"}",
+    (void)snprintf(question, sizeof question, "{\"op\":\"job_inspect\",\"job\":\"%s.agree2.2\"}",
                    job);
     CHECK_OK(psd_connect(endpoint, NULL, &client, err), err);
     for (int i = 0; i < LOOKS && !found; i++) {

@@ -10,6 +10,7 @@
 
 #define COLS 2
 #define START 1.0
+#define WISHES 4 /* columns of the table of a meeting */
 
 static const char *endpoint;
 
@@ -122,7 +123,29 @@ static void *run_unlike_worker(void *arg)
     return NULL;
 }
 
-static bool are_compared(unlike_t workers[2])
+/* They leave no options to a later meeting: it took those of a worker that was
+ * lost before it wrote its own for what that worker wants. */
+static bool is_empty(const char *table_name)
+{
+    static const uint64_t rows[] = {0, 1};
+    int32_t values[2 * WISHES];
+    psd_error_t *err = psd_error_new();
+    psd_client_t *client = NULL;
+    psd_table_t *table = NULL;
+
+    CHECK_OK(psd_connect(endpoint, NULL, &client, err), err);
+    CHECK_OK(psd_table_open(client, table_name, &table, err), err);
+    CHECK_OK(psd_pull(table, rows, 2, values, sizeof values / sizeof *values, err), err);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        CHECK(values[i] == 0);
+    }
+    psd_table_close(&table);
+    psd_close(&client);
+    psd_error_destroy(&err);
+    return true;
+}
+
+static bool are_compared(unlike_t workers[2], const char *table_name)
 {
     for (int i = 0; i < 2; i++) {
         CHECK(pthread_create(&workers[i].thread, NULL, run_unlike_worker, &workers[i]) == 0);
@@ -130,7 +153,7 @@ static bool are_compared(unlike_t workers[2])
     for (int i = 0; i < 2; i++) {
         (void)pthread_join(workers[i].thread, NULL);
     }
-    return workers[0].good && workers[1].good;
+    return workers[0].good && workers[1].good && is_empty(table_name);
 }
 
 static bool refuses_unlike_workers(void)
@@ -140,7 +163,7 @@ static bool refuses_unlike_workers(void)
          .rank = "0",
          .every = "5",
          .fragments = "1",
-         .part = "agree on max_delay: outer-every is 5, and 3 in worker 1; allowed: the "
+         .part = "agree with the other workers: outer-every is 5, and 3 in worker 1; allowed: the "
                  "same in all workers"},
         {.job = "every",
          .rank = "1",
@@ -158,7 +181,7 @@ static bool refuses_unlike_workers(void)
                              .fragments = "2",
                              .part = "outer-fragments is 2, and 1 in worker 0"}};
 
-    return are_compared(every) && are_compared(fragments);
+    return are_compared(every, "every.agree2.2") && are_compared(fragments, "fragments.agree2.2");
 }
 
 /* ---- first values ---------------------------------------------------------- */

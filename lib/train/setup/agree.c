@@ -2,8 +2,9 @@
 /*
  * Before they join a job the workers agree on its max_delay: the greatest that
  * any of them wants; and they compare their options of outer steps. For that
- * they meet in another job, "JOB.agree.N" for N workers, and each writes what it
- * wants into its row of a table of that name. A worker that comes when the job
+ * they meet in another job, "JOB.agree2.N" for N workers, and each writes what it
+ * wants into its row of a table of that name. (Earlier builds meet in
+ * "JOB.agree.N", whose table has one column.) A worker that comes when the job
  * is running takes the job's max_delay. A meeting that failed blocks nobody:
  * when all have abandoned it, the next workers start another one, and workers
  * with another N meet elsewhere.
@@ -18,9 +19,10 @@
 #include "train/setup/setup.h"
 #include "wire/messages/doc.h"
 
-#define LONGEST ".agree.4096"
+#define LONGEST ".agree2.4096"
 #define WISHES 4      /* columns: max_delay, and the three of outer steps */
 #define LEAVE_MS 2000 /* for the answer that a failed worker has left */
+#define BACK_MS 10000 /* for the ack of a row that is taken back */
 
 typedef struct meeting {
     const psd_train_t *train;
@@ -130,6 +132,30 @@ static psd_status_t check_outer(const int32_t *own, const int32_t *other, uint32
     return PSD_OK;
 }
 
+/* No later meeting takes the row for what this worker wants then. For when nobody
+ * is reading: all workers of a meeting see the same. */
+static void take_back(const meeting_t *self)
+{
+    const int32_t none[WISHES] = {0};
+    const uint64_t own = self->wish.worker;
+    psd_select_t *select = psd_select_new();
+    psd_call_t *call = psd_call_new();
+    psd_ticket_t ticket = 0;
+    psd_status_t rc = PSD_NOMEM;
+
+    if (select != NULL && call != NULL && own < self->wish.n_workers) {
+        psd_select_rows(select, &own, 1);
+        psd_call_set_timeout_ms(call, BACK_MS);
+        rc = psd_push_start(self->table, select, none, WISHES, call, &ticket, NULL);
+    }
+    if (rc == PSD_OK) {
+        rc = psd_wait(self->client, ticket, BACK_MS, NULL);
+    }
+    (void)rc; /* the row stays, as that of a worker that is killed here */
+    psd_call_destroy(&call);
+    psd_select_destroy(&select);
+}
+
 /* Writes down what this worker wants, and reads what all do when all have. */
 static psd_status_t compare(meeting_t *self, int32_t *ret_max_delay, psd_error_t *err)
 {
@@ -155,6 +181,9 @@ static psd_status_t compare(meeting_t *self, int32_t *ret_max_delay, psd_error_t
     }
     if (rc == PSD_OK) { /* names who is missing */
         rc = psd_barrier(self->client, self->train->options.timeout_ms, err);
+        if (rc == PSD_DEADLINE) {
+            take_back(self);
+        }
     }
     if (rc == PSD_OK) { /* all have pushed, and had their acks */
         rc = psd_pull(self->table, rows, n, wanted, (size_t)n * WISHES, err);
@@ -167,6 +196,9 @@ static psd_status_t compare(meeting_t *self, int32_t *ret_max_delay, psd_error_t
 
         most = greater(most, other[0]);
         rc = check_outer(wishes, other, i, err);
+        if (rc != PSD_OK) {
+            take_back(self);
+        }
     }
     if (rc == PSD_OK) {
         *ret_max_delay = most;
@@ -188,7 +220,7 @@ static psd_status_t meet(meeting_t *self, int32_t *ret_max_delay, psd_error_t *e
     ps_wish_t wish = self->wish;
     psd_status_t rc = PSD_OK;
 
-    if (snprintf(self->name, sizeof self->name, "%s.agree.%" PRIu32, self->wish.job,
+    if (snprintf(self->name, sizeof self->name, "%s.agree2.%" PRIu32, self->wish.job,
                  self->wish.n_workers) >= (int)sizeof self->name) {
         return psd_error_set(err, PSD_INVALID,
                              "job is \"%s\"; allowed with several workers: "
@@ -253,7 +285,7 @@ psd_status_t ps_train_agree(psd_train_t *train, uint32_t *ret_n_workers, int32_t
         rc = meet(&self, ret_max_delay, err);
     }
     if (rc != PSD_OK) {
-        return psd_error_wrap(err, rc, "agree on max_delay");
+        return psd_error_wrap(err, rc, "agree with the other workers");
     }
     *ret_n_workers = self.wish.n_workers;
     if (!runs) {
