@@ -293,6 +293,8 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_next_slice(psd_train_t *self, u
  * Rows     are kept between outer steps, of all updaters, as far as keep-bytes
  *          allows; single elements are fetched for each block.
  * Pipeline A block of an outer step is loaded when the step before was sent.
+ *          Within a step a block lacks only the adds of the block right before
+ *          it, and of the marks around that one.
  * First values  come from the table's init. psd_train_add_to_server takes them
  *          for updater add only, and the table gets their mean over the workers;
  *          psd_train_load only in a job of one worker.

@@ -54,6 +54,8 @@ static const trial_t trials[] = {
      7 * ROWS,
      7 * CELLS,
      false},
+    {"marks", 2, {"5", "1", "0", 0.7, 0.9}, "2", "1000000", BY_ROWS, 7 * ROWS, 7 * CELLS, true},
+    {"marks-parts", 2, {"3", "2", "2", 0.7, 0.9}, "1", "1000000", BY_ROWS, 33, 72, true},
 };
 
 static sem_t gone_on; /* "late": worker 0 is as far as it can be alone */

@@ -241,6 +241,9 @@ static psd_status_t complete(psd_train_t *train, const ps_item_t *item, psd_erro
         train->trainers[i].n_adds = 0;
     }
     if (item->kind == PS_ITEM_CLOCK_BEGIN) {
+        if (train->drift != NULL) { /* and no intents */
+            return ps_drift_take(train, err);
+        }
         return train->keeps ? ps_intents_fetch(train, item, err) : PSD_OK;
     }
     if (item->kind == PS_ITEM_BLOCK) {
