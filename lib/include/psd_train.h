@@ -152,8 +152,8 @@ PSD_EXPORT void psd_train_set_total(psd_train_t *self, uint64_t total);
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_config_begin(psd_train_t *self, psd_error_t *err);
 /* Adds a table to the training; creates it if it does not exist
  * (psd_table_ensure). Tables are numbered 0, 1, … in the order of these calls.
- * Errors: those of psd_table_ensure; PSD_INVALID its combine or updater does
- * not go with outer-every; PSD_LIMIT it would be the 65th. */
+ * Errors: those of psd_table_ensure; PSD_INVALID its combine, updater or type
+ * does not go with outer-every; PSD_LIMIT it would be the 65th. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_table(psd_train_t *self, const char *name,
                                                        const psd_spec_t *spec, uint32_t *ret_table,
                                                        psd_error_t *err);
@@ -289,7 +289,8 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_next_slice(psd_train_t *self, u
  *
  * Needed   the three options alike in all workers; max-delay 0; lock lock-free
  *          or locked; no queue, push-every, fetch-every and staleness; tables
- *          with combine clock-mean and an updater that adds or takes gradients
+ *          of type f32 or f64 with combine clock-mean and an updater that adds or
+ *          takes gradients
  * Rows     are kept between outer steps, of all updaters, as far as keep-bytes
  *          allows; single elements are fetched for each block.
  * Pipeline A block of an outer step is loaded when the step before was sent.

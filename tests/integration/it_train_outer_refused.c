@@ -29,6 +29,10 @@ static const wish_t refused[] = {
      "table \"each\" has combine each; allowed with outer-every: clock-mean"},
     {"assigned", "0", "f64", "assign", "clock-mean",
      "table \"assigned\" has updater assign; allowed with outer-every: add"},
+    {"short", "0", "i32", "add", "clock-mean",
+     "table \"short\" has type i32; allowed with outer-every: f32, f64"},
+    {"long", "0", "i64", "add", "clock-mean",
+     "table \"long\" has type i64; allowed with outer-every: f32, f64"},
 };
 
 static bool set_all(psd_train_t *train, const char *const (*pairs)[2], size_t n, psd_error_t *err)

@@ -69,6 +69,7 @@ psd_status_t ps_outer_check_table(const psd_train_t *self, const psd_table_t *ta
                                   psd_error_t *err)
 {
     ps_updater_kind_t updater = table->spec.updater.kind;
+    ps_type_t type = table->spec.type;
 
     if (self->options.outer_every == 0) {
         return PSD_OK;
@@ -83,6 +84,11 @@ psd_status_t ps_outer_check_table(const psd_train_t *self, const psd_table_t *ta
                              "table \"%s\" has updater %s; allowed with outer-every: add, and "
                              "those that take gradients, as nesterov",
                              psd_table_name(table), ps_updater_name(updater));
+    }
+    if (type == PS_TYPE_I32 || type == PS_TYPE_I64) { /* a mean of small ones is 0 */
+        return psd_error_set(err, PSD_INVALID,
+                             "table \"%s\" has type %s; allowed with outer-every: f32, f64",
+                             psd_table_name(table), ps_type_name(type));
     }
     return PSD_OK;
 }
