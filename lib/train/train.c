@@ -245,7 +245,7 @@ static psd_status_t init_kept(psd_train_t *self, psd_error_t *err)
                                  .max_bytes = (uint64_t)options->keep_bytes,
                                  .bsp = self->max_delay == 0,
                                  .n_parts = outer ? options->outer_fragments : 0,
-                                 .turn = self->first_clock / (outer ? options->outer_every : 1),
+                                 .turn = psd_clock_count(self->client) - 1, /* one configured it */
                                  .overlap = options->outer_overlap};
 
     self->keeps = options->fetch_every > 1 || options->staleness >= 0 || outer;
