@@ -116,7 +116,8 @@ PSD_EXPORT void psd_train_destroy(psd_train_t **self_p);
  * outer-every, outer-fragments, outer-overlap
  *             outer steps, see below: clocks of the training from one to the
  *             next, 0 .. 1000000, default 0: none; 1 .. 65536, default 1;
- *             clocks, 0 .. outer-every - 1, default 0
+ *             clocks, 0 .. outer-every - 1, default 0. timeout-ms must be
+ *             longer than workers are apart after outer-every clocks
  * lock        immutable, lock-free, locked; default immutable: the cache does
  *             not change after loading. Otherwise an add changes it too.
  *             lock-free: when several threads add to one value, adds may get
@@ -274,13 +275,15 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_next_slice(psd_train_t *self, u
  * time, ends psd's clock, and fetches again what its blocks ask for. A table with
  * updater add gets the sum of the deltas; any other gets the sum's negative, as
  * a gradient: x_start - x_local. The updater runs once on the mean over the
- * workers: nesterov:alpha=0.7,momentum=0.9 is the outer step of DiLoCo,
- * nesterov:alpha=1,momentum=0 the mean of the models. psd_train_end sends what
- * is left, as one more outer step.
+ * workers that are still in the job: nesterov:alpha=0.7,momentum=0.9 is the outer
+ * step of DiLoCo, nesterov:alpha=1,momentum=0 the mean of the models.
+ * psd_train_end sends what is left, as one more outer step. Feed the same number
+ * of clocks in all workers: one with more makes its last outer steps alone.
  *
  * outer-fragments P  An outer step sends, and fetches again, only the rows with
- *          row % P of one value: 0 at the first outer step, then 1, …, P - 1, 0,
- *          … The last one, of psd_train_end, sends all rows.
+ *          row % P of one value, and the next step those of the next value. A
+ *          whole table (psd_loader_table) is fetched whole at each step. The last
+ *          step, of psd_train_end, sends all rows.
  * outer-overlap D    What was sent is fetched again D clocks later. Until then
  *          blocks read the worker's own values, and what they add meanwhile is
  *          added to what comes. So the worker does not wait for the others in
@@ -291,6 +294,9 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_next_slice(psd_train_t *self, u
  *          or locked; no queue, push-every, fetch-every and staleness; tables
  *          of type f32 or f64 with combine clock-mean and an updater that adds or
  *          takes gradients
+ * Time     After an outer step pulls wait until the slowest worker has finished
+ *          the H clocks: timeout-ms must be longer than workers are apart then,
+ *          or the training of the fast ones fails.
  * Rows     are kept between outer steps, of all updaters, as far as keep-bytes
  *          allows; single elements are fetched for each block.
  * Pipeline A block of an outer step is loaded when the step before was sent.
@@ -299,7 +305,11 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_next_slice(psd_train_t *self, u
  * First values  come from the table's init. psd_train_add_to_server takes them
  *          for updater add only, and the table gets their mean over the workers;
  *          psd_train_load only in a job of one worker.
- * Loss     What a lost worker has added since its last outer step is lost.
+ * Loss     A lost worker loses what it has added to each row since the outer
+ *          step that last sent that row: with outer-fragments P, the adds of up to
+ *          P outer steps. So does each worker of a job that is resumed from a
+ *          checkpoint. Such a job is resumed with the same outer-every:
+ *          psd_train_first_clock counts with it.
  */
 
 /*
@@ -370,10 +380,10 @@ PSD_EXPORT uint32_t psd_train_worker(const psd_train_t *self);
 PSD_EXPORT uint32_t psd_train_workers(const psd_train_t *self);
 PSD_EXPORT int32_t psd_train_max_delay(const psd_train_t *self);
 /* Clocks of the training that had ended when this worker joined, not counting
- * the clock of the configuration. 0 in a new job. With outer-every: outer steps
- * times that. In a job that was resumed from a checkpoint, or that this worker
- * joins late, its input continues there. From psd_train_config_begin on, in any
- * thread. */
+ * the clock of the configuration. 0 in a new job. With outer-every H: H times
+ * the outer steps that had ended. In a job that was resumed from a checkpoint,
+ * or that this worker joins late, its input continues there. From
+ * psd_train_config_begin on, in any thread. */
 PSD_EXPORT uint64_t psd_train_first_clock(const psd_train_t *self);
 /*
  * A count since psd_train_begin, at any time from any thread; 0 for an unknown
