@@ -167,8 +167,9 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_table(psd_train_t *self, const 
  * although the other workers did not wait for that. The table
  * "JOB.first.ACK.REPLICAS" records it.
  *
- * The table's updater must be add or assign, and its combine each or clock-sum:
- * others would make steps of the values. Such tables begin with `init`.
+ * The table's updater must be add or assign: others would take the values for
+ * gradients, and their tables begin with `init`. A table with combine clock-mean
+ * gets the mean over the workers: let each add all values.
  *
  * Errors: PSD_INVALID the table is another one; PSD_FAILED an earlier run of this worker ended between its first add
  * to this table and psd_train_config_end, or one of its adds failed. So it is
@@ -302,9 +303,8 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_next_slice(psd_train_t *self, u
  * Pipeline A block of an outer step is loaded when the step before was sent.
  *          Within a step a block lacks only the adds of the block right before
  *          it, and of the marks around that one.
- * First values  come from the table's init. psd_train_add_to_server takes them
- *          for updater add only, and the table gets their mean over the workers;
- *          psd_train_load only in a job of one worker.
+ * First values  come from the table's init, or psd_train_add_to_server in each
+ *          worker, for updater add.
  * Loss     A lost worker loses what it has added to each row since the outer
  *          step that last sent that row: with outer-fragments P, the adds of up to
  *          P outer steps. So does each worker of a job that is resumed from a

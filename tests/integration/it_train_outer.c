@@ -183,7 +183,8 @@ static bool configure(psd_train_t *train, const job_t *job, psd_error_t *err)
     CHECK_OK(psd_train_config_begin(train, err), err);
     CHECK(outer_make_table(train, trial->name, &trial->rule, err));
     CHECK_ERROR(psd_train_load(train, 0, "no-such-file", err), PSD_INVALID,
-                trial->rule.alpha > 0 ? "which first values would run" : "and one loads them", err);
+                trial->rule.alpha > 0 ? "which would change first values" : "and one loads them",
+                err);
     CHECK_OK(psd_train_config_end(train, err), err);
     return true;
 }

@@ -225,8 +225,8 @@ int main(void)
                               "f64",
                               "nesterov",
                               "clock-mean",
-                              "table \"first-refused\" has updater nesterov, which first values "
-                              "would run; allowed with outer-every: updater add"};
+                              "table \"first-refused\" has updater nesterov, which would "
+                              "change first values; allowed: updater add or assign"};
     daemon_t daemon = {.pid = 0};
     bool good = daemon_start(&daemon, NULL);
 

@@ -94,22 +94,23 @@ static psd_status_t begin_table(psd_train_t *self, uint32_t table, psd_error_t *
     return rc;
 }
 
-psd_status_t ps_first_check(const psd_train_t *self, uint32_t table, psd_error_t *err)
+psd_status_t ps_first_check(const psd_train_t *self, uint32_t table, bool by_one, psd_error_t *err)
 {
     const psd_table_t *about = self->tables[table];
+    ps_updater_kind_t updater = about->spec.updater.kind;
 
-    if (about->spec.updater.kind != PS_UPDATER_ADD &&
-        about->spec.updater.kind != PS_UPDATER_ASSIGN) {
+    if (updater != PS_UPDATER_ADD && updater != PS_UPDATER_ASSIGN) {
         return psd_error_set(err, PSD_INVALID,
-                             "table \"%s\" has updater %s, which takes first values for gradients; "
-                             "allowed: add, assign. Or set init",
-                             psd_table_name(about), ps_updater_name(about->spec.updater.kind));
+                             "table \"%s\" has updater %s, which would change first values; "
+                             "allowed: updater add or assign, or the table's init",
+                             psd_table_name(about), ps_updater_name(updater));
     }
-    if (about->spec.combine == PS_COMBINE_CLOCK_MEAN) {
+    if (by_one && about->spec.combine == PS_COMBINE_CLOCK_MEAN && self->n_workers > 1) {
         return psd_error_set(err, PSD_INVALID,
-                             "table \"%s\" has combine clock-mean, which divides first values by "
-                             "the number of workers; allowed: each, clock-sum. Or set init",
-                             psd_table_name(about));
+                             "table \"%s\" takes the mean of first values over %" PRIu32
+                             " workers, and one loads them; allowed: combine each or clock-sum, "
+                             "psd_train_add_to_server in each worker, or a job of one worker",
+                             psd_table_name(about), self->n_workers);
     }
     return PSD_OK;
 }

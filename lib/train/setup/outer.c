@@ -92,25 +92,3 @@ psd_status_t ps_outer_check_table(const psd_train_t *self, const psd_table_t *ta
     }
     return PSD_OK;
 }
-
-psd_status_t ps_outer_check_first(const psd_train_t *self, uint32_t table, bool by_one,
-                                  psd_error_t *err)
-{
-    if (self->options.outer_every == 0) {
-        return PSD_OK;
-    }
-    if (!self->shapes[table].adds) {
-        return psd_error_set(err, PSD_INVALID,
-                             "table \"%s\" has updater %s, which first values would run; allowed "
-                             "with outer-every: updater add, or the table's init",
-                             psd_table_name(self->tables[table]),
-                             ps_updater_name(self->tables[table]->spec.updater.kind));
-    }
-    return !by_one || self->n_workers == 1
-               ? PSD_OK
-               : psd_error_set(err, PSD_INVALID,
-                               "table \"%s\" takes the mean of first values over %" PRIu32
-                               " workers, and one loads them; allowed with outer-every: a job of "
-                               "one worker, or psd_train_add_to_server in each",
-                               psd_table_name(self->tables[table]), self->n_workers);
-}

@@ -32,9 +32,6 @@ PSD_MUST_CHECK psd_status_t ps_outer_check_options(const ps_train_options_t *sel
 PSD_MUST_CHECK psd_status_t ps_outer_check_delay(const psd_train_t *self, psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_outer_check_table(const psd_train_t *self, const psd_table_t *table,
                                                  psd_error_t *err);
-/* First values of a table, which by_one: worker 0 alone adds. */
-PSD_MUST_CHECK psd_status_t ps_outer_check_first(const psd_train_t *self, uint32_t table,
-                                                 bool by_one, psd_error_t *err);
 
 /* ---- agree.c ---- */
 
@@ -46,9 +43,9 @@ PSD_MUST_CHECK psd_status_t ps_train_agree(psd_train_t *self, uint32_t *ret_n_wo
 
 /* ---- first.c ---- */
 
-/* The table has values afterwards, and not steps of its updater. Errors: PSD_INVALID naming table,
- * updater or combine, and what is allowed. */
-PSD_MUST_CHECK psd_status_t ps_first_check(const psd_train_t *self, uint32_t table,
+/* The table gets first values as they are; by_one: worker 0 alone adds. Errors: PSD_INVALID naming
+ * table, updater or combine, and what is allowed. */
+PSD_MUST_CHECK psd_status_t ps_first_check(const psd_train_t *self, uint32_t table, bool by_one,
                                            psd_error_t *err);
 /* Before first values are added to a table; *ret_adds: they have not come in an
  * earlier life. Errors: PSD_FAILED it is not known whether they have; those of
