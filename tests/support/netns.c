@@ -198,6 +198,20 @@ bool netns_set_link(int netns, unsigned node, bool in_up, bool out_up)
     return shape(-1, device, in_up, 0) && shape(netns, "eth0", out_up, 0);
 }
 
+bool netns_set_device(int netns, bool is_up)
+{
+    return run_in(netns, false, is_up ? "ip link set eth0 up" : "ip link set eth0 down");
+}
+
+bool netns_set_hole(int netns, unsigned to, bool is_there)
+{
+    char command[COMMAND_SIZE];
+
+    (void)snprintf(command, sizeof command, "ip route %s blackhole 10.77.0.%u/32",
+                   is_there ? "add" : "del", 10 + to);
+    return run_in(netns, false, command);
+}
+
 bool netns_set_rate(int netns, unsigned node, uint64_t bytes_per_s)
 {
     char device[16];

@@ -24,6 +24,10 @@ int netns_add(unsigned node);
 bool netns_enter(int netns);
 /* Whether packets to the node (in) and from it (out) are lost. */
 bool netns_set_link(int netns, unsigned node, bool in_up, bool out_up);
+/* Whether its link is up: if not, it has no way to anywhere. */
+bool netns_set_device(int netns, bool is_up);
+/* Whether what it sends to another node is lost, and nothing else. */
+bool netns_set_hole(int netns, unsigned to, bool is_there);
 /* Both ways at bytes_per_s; 0: no limit. */
 bool netns_set_rate(int netns, unsigned node, uint64_t bytes_per_s);
 #endif
