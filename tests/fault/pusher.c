@@ -118,16 +118,20 @@ static psd_status_t do_clock(worker_t *self)
 {
     pusher_slot_t *slot = self->slot;
     uint64_t began_ms = now_ms();
+    uint64_t pushed_ms = 0;
     psd_status_t rc = PSD_OK;
 
     atomic_store(&slot->began_ms, began_ms);
     rc = push(self);
+    pushed_ms = now_ms();
     rc = rc != PSD_OK ? rc : pull(self);
     if (rc == PSD_OK) {
-        uint64_t took_ms = now_ms() - began_ms;
+        uint64_t ended_ms = now_ms();
 
-        if (took_ms > atomic_load(&slot->longest_ms)) {
-            atomic_store(&slot->longest_ms, took_ms);
+        if (ended_ms - began_ms > atomic_load(&slot->longest_ms)) {
+            atomic_store(&slot->longest_ms, ended_ms - began_ms);
+            atomic_store(&slot->pushed_ms, pushed_ms - began_ms);
+            atomic_store(&slot->ended_ms, ended_ms);
         }
         (void)atomic_fetch_add(&slot->n_clocks, 1);
     }

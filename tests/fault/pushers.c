@@ -197,6 +197,7 @@ static bool wait_all(pushers_t *self, ready_t is_ready, unsigned but, uint64_t n
 
 void pushers_mark(pushers_t *self)
 {
+    self->marked_ms = now_ms();
     for (unsigned i = 0; i < self->args.n_workers; i++) {
         pusher_slot_t *slot = &self->page->each[i];
 
@@ -209,6 +210,19 @@ void pushers_count(pushers_t *self)
 {
     for (unsigned i = 0; i < self->args.n_workers; i++) {
         self->since[i] = atomic_load(&self->page->each[i].n_clocks);
+    }
+}
+
+void pushers_tell(const pushers_t *self)
+{
+    for (unsigned i = 0; i < self->args.n_workers; i++) {
+        const pusher_slot_t *slot = &self->page->each[i];
+
+        (void)fprintf(stderr,
+                      "worker %u: %" PRIu64 " ms, of which its push %" PRIu64
+                      " ms; it ended %" PRIu64 " ms behind the mark\n",
+                      i, atomic_load(&slot->longest_ms), atomic_load(&slot->pushed_ms),
+                      atomic_load(&slot->ended_ms) - self->marked_ms);
     }
 }
 

@@ -42,7 +42,9 @@ typedef struct pushers_args {
 typedef struct pusher_slot {
     _Atomic uint64_t n_clocks;   /* finished, in all lives */
     _Atomic uint64_t began_ms;   /* the clock that it does; 0: it does none */
-    _Atomic uint64_t longest_ms; /* of a clock, since pushers_mark */
+    _Atomic uint64_t longest_ms; /* of a clock, since pushers_mark; … */
+    _Atomic uint64_t pushed_ms;  /* … its push took that much of it, … */
+    _Atomic uint64_t ended_ms;   /* … and it ended then */
     _Atomic unsigned n_lost;     /* how often it was declared lost, since then */
     _Atomic bool is_paused;
     int64_t base[PUSHERS_PARTITIONS]; /* of its cells, at the last check … */
@@ -63,6 +65,7 @@ typedef struct pushers {
     pushers_args_t args;
     pid_t pids[PUSHERS_MAX]; /* 0: it does not run */
     unsigned lives[PUSHERS_MAX];
+    uint64_t marked_ms;
     uint64_t since[PUSHERS_MAX]; /* n_clocks at pushers_count */
     int page_fd;
     pusher_page_t *page;
@@ -90,6 +93,9 @@ bool pushers_wait(pushers_t *self, unsigned but, uint64_t n);
 /* Since the mark: the longest clock of the others; how often any was lost. */
 uint64_t pushers_longest(const pushers_t *self, unsigned but);
 unsigned pushers_lost(const pushers_t *self, unsigned but);
+
+/* What each one's longest clock was like, to stderr. */
+void pushers_tell(const pushers_t *self);
 
 bool pushers_pause(pushers_t *self);
 /* Holds the table's values against what was counted; only in a pause. They are
