@@ -36,7 +36,6 @@ static void become(const pushers_t *self, unsigned worker)
 {
     const pushers_args_t *args = &self->args;
     char numbers[4][NUMBER_SIZE];
-    char listen[64];
     const char *argv[] = {"pusher",   "pusher",   args->endpoint, args->transport,
                           numbers[0], numbers[1], numbers[2],     numbers[3],
                           "",         NULL};
@@ -47,6 +46,8 @@ static void become(const pushers_t *self, unsigned worker)
         (void)snprintf(numbers[i], NUMBER_SIZE, "%" PRIu64, values[i]);
     }
     if (args->hosts[worker] != NULL) {
+        char listen[64];
+
         (void)snprintf(listen, sizeof listen, "tcp://%s:*", args->hosts[worker]);
         (void)setenv("PSD_OVERLAY_LISTEN", listen, 1);
     }

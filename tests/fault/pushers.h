@@ -23,7 +23,7 @@
 #include <sys/types.h>
 
 #define PUSHERS_MAX 8
-#define PUSHERS_PARTITIONS 8
+#define PUSHERS_PARTITIONS 8U
 #define PUSHERS_UNKNOWN 4 /* pushes of one worker whose end nobody knows */
 #define PUSHERS_JOB "pushers"
 #define PUSHERS_CALL_MS 60000 /* who waits longer hangs */
