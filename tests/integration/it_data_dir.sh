@@ -98,7 +98,7 @@ if command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null; then
     wait "$psd_pid"
     psd_pid=
     if grep -F "$work/data" "$work/trace" | grep -vE "O_NOFOLLOW|resumed>" |
-        grep -vE "\"$work/data(/\.)?/?\"|O_DIRECTORY" >"$work/followed"; then
+        grep -vE "\"$work/data(/\.)?/?\"|<$work/data>, \"\.\"" >"$work/followed"; then
         fail "opened without O_NOFOLLOW:"
         head -5 "$work/followed"
     fi

@@ -314,15 +314,34 @@ static psd_status_t real_remove(ps_disk_t *disk, const char *path, psd_error_t *
     return unlink(path) == 0 || errno == ENOENT ? PSD_OK : fail(err, "remove", path);
 }
 
+/* A symbolic link could lead to a directory that is not psd's. -1: errno is ELOOP there. */
+static int open_dir(const char *dir)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int number = errno;
+
+    if (fd < 0) {
+        errno = ps_disk_is_link(dir) ? ELOOP : number;
+    }
+    return fd;
+}
+
 static psd_status_t real_list(ps_disk_t *disk, const char *dir, ps_disk_name_t *each, void *context,
                               psd_error_t *err)
 {
-    DIR *stream = opendir(dir);
+    int fd = open_dir(dir);
+    DIR *stream = NULL;
     psd_status_t rc = PSD_OK;
 
     (void)disk;
+    if (fd < 0) {
+        return ps_disk_open_error(dir, err);
+    }
+    stream = fdopendir(fd);
     if (stream == NULL) {
-        return fail(err, "list", dir);
+        rc = fail(err, "list", dir);
+        (void)close(fd);
+        return rc;
     }
     while (rc == PSD_OK) {
         struct dirent *entry = NULL;
@@ -343,12 +362,12 @@ static psd_status_t real_list(ps_disk_t *disk, const char *dir, ps_disk_name_t *
 
 static psd_status_t real_flush_dir(ps_disk_t *disk, const char *dir, psd_error_t *err)
 {
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open_dir(dir);
     psd_status_t rc = PSD_OK;
 
     (void)disk;
     if (fd < 0) {
-        return fail(err, "open", dir);
+        return ps_disk_open_error(dir, err);
     }
     if (fsync(fd) != 0) {
         rc = fail(err, "flush", dir);
@@ -368,9 +387,10 @@ static psd_status_t real_make_dir(ps_disk_t *disk, const char *dir, psd_error_t 
     if (mkdir(dir, 0700) != 0) {
         return errno == EEXIST ? PSD_OK : fail(err, "make", dir);
     }
+    /* The one above may be the operator's, who may have a link there: with "/." it is followed. */
     slash = strrchr(parent, '/');
-    if (slash != NULL) {
-        slash[slash == parent ? 1 : 0] = '\0';
+    if (slash != NULL && slash[1] != '\0') {
+        memcpy(slash + 1, ".", 2);
     }
     return real_flush_dir(disk, slash == NULL ? "." : parent, err);
 }

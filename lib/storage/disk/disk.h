@@ -75,7 +75,8 @@ struct ps_disk {
     psd_status_t (*rename)(ps_disk_t *self, const char *from, const char *to, psd_error_t *err);
     /* A missing file counts as removed. */
     psd_status_t (*remove)(ps_disk_t *self, const char *path, psd_error_t *err);
-    /* Names of a directory without . and .., in any order. */
+    /* Names of a directory without . and .., in any order. As for flush_dir, it may be no
+     * symbolic link; DIR/. is what DIR leads to. */
     psd_status_t (*list)(ps_disk_t *self, const char *dir, ps_disk_name_t *each, void *context,
                          psd_error_t *err);
     psd_status_t (*flush_dir)(ps_disk_t *self, const char *dir, psd_error_t *err);

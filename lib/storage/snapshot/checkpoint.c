@@ -54,6 +54,12 @@ psd_status_t ps_checkpoint_path(const char *dir, const char *name, ps_buffer_t *
     return ps_disk_path(ret, err, dir, "%s", name);
 }
 
+/* The directory of all checkpoints, which may be a link of the operator's. */
+static psd_status_t all_of(const char *dir, ps_buffer_t *ret, psd_error_t *err)
+{
+    return ps_disk_path(ret, err, dir, ".");
+}
+
 /* ---- files of a directory ---- */
 
 typedef struct names {
@@ -122,10 +128,14 @@ psd_status_t ps_checkpoint_drop(ps_disk_t *disk, const char *dir, const char *na
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t manifest = {0};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t all = {0};
     psd_status_t rc = ps_checkpoint_path(dir, name, &path, err);
 
     if (rc == PSD_OK) {
         rc = ps_disk_path(&manifest, err, (const char *)path.data, MANIFEST);
+    }
+    if (rc == PSD_OK) {
+        rc = all_of(dir, &all, err);
     }
     if (rc == PSD_OK && !exists((const char *)path.data)) {
         return psd_error_set(err, PSD_NO_CHECKPOINT, "checkpoint \"%s\" does not exist", name);
@@ -142,7 +152,7 @@ psd_status_t ps_checkpoint_drop(ps_disk_t *disk, const char *dir, const char *na
     if (rc == PSD_OK && rmdir((const char *)path.data) != 0) {
         rc = psd_error_set(err, PSD_IO, "remove %s: error %d", (const char *)path.data, errno);
     }
-    return rc == PSD_OK ? disk->flush_dir(disk, dir, err) : rc;
+    return rc == PSD_OK ? disk->flush_dir(disk, (const char *)all.data, err) : rc;
 }
 
 /* ---- manifests ---- */
@@ -257,12 +267,16 @@ psd_status_t ps_checkpoint_list(ps_disk_t *disk, const char *dir, ps_disk_name_t
                                 void *context, psd_error_t *err)
 {
     PSD_AUTO(names_done) names_t names = {0};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t all = {0};
     psd_status_t rc = PSD_OK;
 
     if (!exists(dir)) {
         return PSD_OK;
     }
-    rc = disk->list(disk, dir, take_name, &names, err);
+    rc = all_of(dir, &all, err);
+    if (rc == PSD_OK) {
+        rc = disk->list(disk, (const char *)all.data, take_name, &names, err);
+    }
     for (size_t i = 0; rc == PSD_OK && i < names.n; i++) {
         PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
 

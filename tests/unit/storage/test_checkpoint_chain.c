@@ -4,6 +4,7 @@
 #include "storage/snapshot/checkpoint_chain.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -104,6 +105,33 @@ static void make_three(void)
     make("a", NULL, FILE_OF(1, 0, 10, 5, 0) "," FILE_OF(1, 1, 11, 6, 0));
     make("b", "a", FILE_OF(1, 1, 21, 8, 6) "," FILE_OF(1, 0, 20, 7, 0) "," FILE_OF(2, 0, 22, 3, 0));
     make("c", "b", FILE_OF(1, 0, 30, 9, 7) "," FILE_OF(1, 1, 31, 8, 8));
+}
+
+static psd_status_t take(void *context, const char *name, psd_error_t *err)
+{
+    (void)err;
+    if (strcmp(name, "a") == 0) {
+        *(bool *)context = true;
+    }
+    return PSD_OK;
+}
+
+/* Whoever runs psd may have all checkpoints on another disk. */
+Test(chain, the_directory_of_all_may_be_a_link)
+{
+    char link[64];
+    bool found = false;
+
+    (void)snprintf(link, sizeof link, "%s/link", dir);
+    cr_assert_eq(symlink(".", link), 0);
+    cr_assert_eq(ps_checkpoint_begin(ps_disk_real(), link, "a", NULL), PSD_OK);
+    cr_assert_eq(unlink(link), 0);
+    make("a", NULL, FILE_OF(1, 0, 1, 0, 0));
+    cr_assert_eq(symlink(".", link), 0);
+    cr_expect_eq(ps_checkpoint_list(ps_disk_real(), link, take, &found, NULL), PSD_OK);
+    cr_expect(found);
+    cr_expect_eq(ps_checkpoint_drop(ps_disk_real(), link, "a", NULL), PSD_OK);
+    cr_assert_eq(unlink(link), 0);
 }
 
 Test(chain, files_from_the_last_one_with_all_rows_on)

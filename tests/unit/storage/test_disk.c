@@ -182,6 +182,37 @@ Test(disk, the_virtual_one_keeps_it_too)
     check_all(true);
 }
 
+/* What it leads to need not be psd's. DIR/. says that the caller wants that. */
+Test(disk, a_directory_that_is_a_link_is_refused)
+{
+    fixture_t fixture;
+    path_t real;
+    path_t link;
+    path_t to;
+    path_t below;
+    size_t n = 0;
+
+    begin(&fixture, false);
+    real = path_of(&fixture, "real");
+    link = path_of(&fixture, "link");
+    to = path_of(&fixture, "link/.");
+    below = path_of(&fixture, "link/f5");
+    cr_assert_eq(fixture.disk->make_dir(fixture.disk, real.text, fixture.err), PSD_OK);
+    cr_assert_eq(symlink("real", link.text), 0);
+    cr_expect_eq(fixture.disk->list(fixture.disk, link.text, count_name, &n, fixture.err),
+                 PSD_FOREIGN);
+    cr_expect_eq(n, 0);
+    cr_expect_not_null(strstr(psd_error_text(fixture.err), "link is a symbolic link"));
+    psd_error_clear(fixture.err);
+    cr_expect_eq(fixture.disk->flush_dir(fixture.disk, link.text, fixture.err), PSD_FOREIGN);
+    psd_error_clear(fixture.err);
+    cr_expect_eq(fixture.disk->make_dir(fixture.disk, below.text, fixture.err), PSD_OK);
+    cr_expect_eq(fixture.disk->list(fixture.disk, to.text, count_name, &n, fixture.err), PSD_OK);
+    cr_expect_eq(n, 1);
+    cr_expect_eq(fixture.disk->flush_dir(fixture.disk, to.text, fixture.err), PSD_OK);
+    end(&fixture);
+}
+
 Test(disk, more_spans_than_the_system_takes_at_once)
 {
     fixture_t fixture;
