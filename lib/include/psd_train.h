@@ -171,10 +171,10 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_table(psd_train_t *self, const 
  * gradients, and their tables begin with `init`. A table with combine clock-mean
  * gets the mean over the workers: let each add all values.
  *
- * Errors: PSD_INVALID the table is another one; PSD_FAILED an earlier run of this worker ended
- * between its first add to this table and psd_train_config_end, or one of its adds failed. So it is
- * unknown whether all values have been added: the call adds nothing.
- * PSD_INVALID with outer-every, see "Outer steps". Those of psd_push.
+ * Errors: PSD_INVALID its updater is another one; PSD_FAILED an earlier run of
+ * this worker ended between its first add to this table and
+ * psd_train_config_end, or one of its adds failed. So it is unknown whether all
+ * values have been added: the call adds nothing. Those of psd_push.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_add_to_server(psd_train_t *self, uint32_t table,
                                                                const uint64_t *rows, size_t n_rows,
