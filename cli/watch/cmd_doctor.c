@@ -233,8 +233,7 @@ static psd_status_t pull_once(doctor_t *self, const char *name, psd_trace_t *tra
     return rc;
 }
 
-/* psd says that this caller may not read the table: that it refuses a pull is no fault. Comes
- * before the pull, since a client that was refused one is of no use. */
+/* psd says that this caller may not read the table: that it refuses a pull is no fault. */
 static bool may_not_read(doctor_t *self, const char *name)
 {
     PSD_AUTO(ps_json_unref)

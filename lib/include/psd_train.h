@@ -167,8 +167,8 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_table(psd_train_t *self, const 
  * although the other workers did not wait for that. The table
  * "JOB.first.ACK.REPLICAS" records it.
  *
- * The table's updater must be add or assign: others would take the values for
- * gradients, and their tables begin with `init`. A table with combine clock-mean
+ * The table's updater must be add or assign: others would change the values, and
+ * their tables begin with `init`. A table with combine clock-mean
  * gets the mean over the workers: let each add all values.
  *
  * Errors: PSD_INVALID its updater is another one; PSD_FAILED an earlier run of
@@ -189,8 +189,8 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_add_to_server(psd_train_t *self
  * with the file.
  *
  * Errors: PSD_RANGE, PSD_TYPE, PSD_NOT_FINITE, PSD_INVALID, naming file and
- * line: nothing was added; PSD_IO, PSD_DAMAGED; those of
- * psd_train_add_to_server.
+ * line, or a table with combine clock-mean in a job of several workers: nothing
+ * was added; PSD_IO, PSD_DAMAGED; those of psd_train_add_to_server.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_load(psd_train_t *self, uint32_t table,
                                                       const char *path, psd_error_t *err);
@@ -301,8 +301,9 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_next_slice(psd_train_t *self, u
  * Rows     are kept between outer steps, of all updaters, as far as keep-bytes
  *          allows; single elements are fetched for each block.
  * Pipeline A block of an outer step is loaded when the step before was sent.
- *          Within a step a block lacks only the adds of the block right before
- *          it, and of the marks around that one.
+ *          Within a step a block may lack the adds of the block right before it,
+ *          and of the marks around that one, and no others: two runs may differ
+ *          in their bits.
  * First values  come from the table's init, or psd_train_add_to_server in each
  *          worker, for updater add.
  * Loss     A lost worker loses what it has added to each row since the outer

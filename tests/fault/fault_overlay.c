@@ -6,7 +6,7 @@
  * random worker that others send to, the next fault of those allowed, at a
  * random moment of a clock; shortly, or until the others have gone on without
  * it; then it comes back, or another one in its place, and all go on. In a pause
- * behind one clock the table is read: each worker's cells are the sum of its
+ * after one clock the table is read: each worker's cells are the sum of its
  * acknowledged pushes, and of some of those that were under way when it was
  * lost. No clock of the others may take longer than limit_ms, and as long as the
  * registry waited for a processor meanwhile: that is no silence of a worker's.

@@ -221,7 +221,7 @@ void pushers_tell(const pushers_t *self)
 
         (void)fprintf(stderr,
                       "worker %u: %" PRIu64 " ms, of which its push %" PRIu64
-                      " ms; it ended %" PRIu64 " ms behind the mark\n",
+                      " ms; it ended %" PRIu64 " ms after the mark\n",
                       i, atomic_load(&slot->longest_ms), atomic_load(&slot->pushed_ms),
                       atomic_load(&slot->ended_ms) - self->marked_ms);
     }

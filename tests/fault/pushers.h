@@ -9,7 +9,7 @@
  *          joins again.
  * Shape    Rank r has the cells r, r + n_workers, … of each partition; all of
  *          them always have the same value.
- * Pause    All workers stop behind one clock, with nothing under way.
+ * Pause    All workers stop after one clock, with nothing under way.
  * Owner    The caller; pushers_drop ends what is left.
  * Threads  Confined to one. A program that uses it gives main's arguments to
  *          pusher_main first.

@@ -77,7 +77,7 @@ as alice expect 0 auth whoami
 as alice expect 0 push alice.w 1=1
 as alice expect 0 pull alice.w 1
 out_has '^1 +4$'
-as alice soon 4 'alice \(key .*\) may not look table "bob.w": its rules cover tables "alice.\*"; an admin can' pull bob.w 1
+as alice soon 4 'alice \(key .*\) may not look at table "bob.w": its rules cover tables "alice.\*"; an admin can' pull bob.w 1
 as alice expect 0 auth can-i write table alice.w
 out_is yes
 as alice expect 1 auth can-i write table bob.w
@@ -86,12 +86,12 @@ as alice expect 1 auth can-i stop job bob-1 --as alice
 out_is 'no: its rules cover jobs "alice-*"'
 as alice expect 1 auth can-i backup cluster
 out_is no
-as alice soon 4 'alice \(key .*\) may not look auth; an admin can' auth can-i write table bob.w --as reader
-as alice soon 4 'may not look auth' auth can-i write table bob.w --as nobody
+as alice soon 4 'alice \(key .*\) may not look at auth; an admin can' auth can-i write table bob.w --as reader
+as alice soon 4 'may not look at auth' auth can-i write table bob.w --as nobody
 # ---- doctor: what a role may not look at is no finding ----
 as alice expect 0 doctor
 out_has '^endpoint +ok +tcp://.* answers, in [0-9.]+ ms, and knows you as alice \(key '
-out_has '^cluster +skipped +alice \(key .*\) may not look cluster; an admin can allow it'
+out_has '^cluster +skipped +alice \(key .*\) may not look at cluster; an admin can allow it'
 out_has '^version +skipped +'
 out_has '^shards +ok +row 0 of table "alice.w" came in '
 as operator expect 0 doctor
@@ -112,7 +112,7 @@ as alice expect 0 table create alice.x --rows 1
 as alice expect 0 table drop alice.x --yes
 as reader expect 0 pull bob.w 1
 as reader soon 4 'may not write table "bob.w"' push bob.w 1=1
-as reader soon 4 'may not look table "alice.w"' pull alice.w 1
+as reader soon 4 'may not look at table "alice.w"' pull alice.w 1
 as operator expect 0 cluster status
 as operator soon 4 'may not (look|read) table "alice.w"' pull alice.w 1
 as operator soon 4 'may not change auth' auth deny alice

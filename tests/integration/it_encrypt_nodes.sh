@@ -107,7 +107,7 @@ expect 0 auth keygen alice --file "$work/alice.key"
 public=$(sed -n 's/^public-key //p' "$work/alice.key")
 expect 0 auth allow alice --role job --tables 'alice.*' --jobs 'alice-*' --key="$public"
 PSD_KEY_FILE=$work/alice.key expect 4 pull w 1
-err_has 'alice .* may not look table "w"'
+err_has 'alice .* may not look at table "w"'
 PSD_KEY_FILE=$work/alice.key expect 0 table create alice.w --rows 64 --partitions 4
 heard() {
     PSD_KEY_FILE=$work/alice.key "$PSCLI_PROGRAM" push alice.w 1=1 20=1 40=1 60=1 >/dev/null 2>&1

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* First values come once, whenever a worker is lost: before it added them,
- * while it did, or behind that; or an error says that it is not known. */
+ * while it did, or after that; or an error says that it is not known. */
 #include <psd_train.h>
 #include <pthread.h>
 #include <string.h>

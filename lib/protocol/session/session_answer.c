@@ -288,7 +288,7 @@ static void on_refused(ps_session_t *self, const arrival_t *arrival, ps_op_t *op
         on_closed(self, arrival, op);
         return;
     case PSD_DENIED:
-        if (!ps_op_is_numbered(op)) { /* the table is not for this caller; others may be */
+        if (op->ask.kind == PS_KIND_PULL) { /* of this table; others may be for this caller */
             break;
         }
         ps_session_break(self, status, refused->text, arrival->outbox);

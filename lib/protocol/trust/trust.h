@@ -106,6 +106,8 @@ const ps_need_t *ps_need_of_message(ps_kind_t kind);
 /* "admin", "look", "table"; "?": unknown. */
 const char *ps_role_word(ps_role_t role);
 const char *ps_verb_word(ps_verb_t verb);
+/* As it stands before its object in a sentence: "look at", "read". */
+const char *ps_verb_phrase(ps_verb_t verb);
 const char *ps_object_word(ps_object_t object);
 /* The value of a word. false: unknown. */
 PSD_MUST_CHECK bool ps_role_of_word(const char *word, ps_role_t *ret_role);

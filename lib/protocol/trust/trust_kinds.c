@@ -88,6 +88,11 @@ const char *ps_verb_word(ps_verb_t verb)
     return word_of(verb_words, PS_VERB_END, (size_t)verb);
 }
 
+const char *ps_verb_phrase(ps_verb_t verb)
+{
+    return verb == PS_VERB_LOOK ? "look at" : ps_verb_word(verb);
+}
+
 const char *ps_object_word(ps_object_t object)
 {
     return word_of(object_words, PS_OBJECT_END, (size_t)object);

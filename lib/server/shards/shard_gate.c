@@ -160,7 +160,7 @@ static psd_status_t refuse(const gate_conn_t *row, ps_verb_t verb, ps_object_t o
         (void)snprintf(what, sizeof what, " %" PRIu32, table);
     }
     return psd_error_set(err, PSD_DENIED, "%s (%s) may not %s %s%s%s; %s", row->principal.name, who,
-                         ps_verb_word(verb), ps_object_word(object), what,
+                         ps_verb_phrase(verb), ps_object_word(object), what,
                          ps_trust_print_reach(&row->principal, verb, object, reach),
                          ps_trust_may_give(verb, object) ? "an admin can allow it"
                                                          : "only nodes may");

@@ -59,7 +59,7 @@ static psd_status_t refuse(const question_t *self, const char *shown, psd_error_
                              self->who == NULL ? "no principal" : "denied; an admin can allow it");
     }
     return psd_error_set(
-        err, PSD_DENIED, "%s may not %s %s%s%s%s; %s", who, ps_verb_word(self->need->verb),
+        err, PSD_DENIED, "%s may not %s %s%s%s%s; %s", who, ps_verb_phrase(self->need->verb),
         ps_object_word(self->need->object), shown == NULL ? "" : " ", shown == NULL ? "" : shown,
         ps_trust_print_reach(self->who, self->need->verb, self->need->object, reach),
         ps_trust_may_give(self->need->verb, self->need->object) ? "an admin can allow it"

@@ -18,12 +18,12 @@ ps_audit_record_t ps_audit_record_of(const ps_asker_t *asker, const char *who, u
                                .address = asker->address};
 }
 
-/* The log has the line's number and digest, too: a file whose lines were all replaced no longer has
- * that digest there. */
+/* The log has a request with its line's number and digest, too: a file whose lines were all
+ * replaced no longer has that digest there. */
 static void repeat_in_log(const ps_audit_record_t *record, const ps_audit_chain_t *end)
 {
     char digest[PS_AUDIT_DIGEST_TEXT_SIZE];
-    char who[64] = "nobody";
+    char who[64] = "-"; /* begins no name */
     char from[64];
     char key[128];
     char name[512];
@@ -39,7 +39,8 @@ static void repeat_in_log(const ps_audit_record_t *record, const ps_audit_chain_
     }
     ps_log(PS_LOG_INFO, "audit",
            "line=%" PRIu64 " who=%s %s key=%s op=%s name=%s result=%s digest=%s", end->seq, who,
-           from, ps_log_quote(record->key == NULL ? "" : record->key, key, sizeof key), record->op,
+           from, ps_log_quote(record->key == NULL ? "" : record->key, key, sizeof key),
+           record->op == NULL ? "-" : record->op,
            ps_log_quote(record->name == NULL ? "" : record->name, name, sizeof name),
            psd_status_name(record->result), ps_audit_digest_text(end->digest, digest));
 }

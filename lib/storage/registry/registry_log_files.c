@@ -47,6 +47,12 @@ psd_status_t ps_registry_log_change(ps_registry_log_t *self, const ps_registry_s
     psd_status_t rc = PSD_OK;
 
     next.sequence = self->state.sequence + 1;
+    if (next.sequence > PS_REGISTRY_COUNT_MAX || next.generation > PS_REGISTRY_COUNT_MAX) {
+        return psd_error_set(err, PSD_LIMIT,
+                             "%s: change %" PRIu64 ", %" PRIu64 " cuts; allowed: at most %" PRIu64
+                             " each",
+                             self->dir, next.sequence, next.generation, PS_REGISTRY_COUNT_MAX);
+    }
     ps_registry_state_write(&next, &self->owner, bytes);
     rc = self->disk->write(self->disk, self->state_file, slot * PS_REGISTRY_SLOT_AT, &span, 1, err);
     if (rc == PSD_OK) {

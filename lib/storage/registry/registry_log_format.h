@@ -12,10 +12,10 @@
 
 #include "storage/registry/registry_log.h"
 
-#define PS_REGISTRY_INDEX_MAX (UINT64_MAX / 4) /* so that no sum overflows */
-#define PS_REGISTRY_COUNT_MAX (UINT64_MAX / 4) /* of changes, terms and cuts */
-#define PS_REGISTRY_SEGMENT_HEAD ((size_t)48)  /* bytes before the first record */
-#define PS_REGISTRY_RECORD_HEAD ((size_t)48)   /* bytes before an entry's */
+#define PS_REGISTRY_INDEX_MAX (UINT64_MAX / 4)    /* so that no sum overflows */
+#define PS_REGISTRY_COUNT_MAX (UINT64_C(1) << 62) /* of changes, terms and cuts */
+#define PS_REGISTRY_SEGMENT_HEAD ((size_t)48)     /* bytes before the first record */
+#define PS_REGISTRY_RECORD_HEAD ((size_t)48)      /* bytes before an entry's */
 #define PS_REGISTRY_RECORD_ALIGN ((size_t)8)
 #define PS_REGISTRY_STATE_SLOT ((size_t)120)
 #define PS_REGISTRY_FLUSHED_SLOT ((size_t)32)

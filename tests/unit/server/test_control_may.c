@@ -205,9 +205,8 @@ Test(control_may, an_object_cannot_be_hidden)
     cr_assert_eq(ask("table_create", 'x', "{\"name\":\"v1\",\"spec\":{\"name\":\"w1\"}}"),
                  PSD_DENIED);
     cr_assert_eq(ask("routes", 'x', "{\"tables\":[9,1]}"), PSD_DENIED);
-    cr_assert_str_eq(
-        psd_error_text(err),
-        "px (uid 120) may not look table 1: its rules cover tables \"v*\"; an admin can allow it");
+    cr_assert_str_eq(psd_error_text(err), "px (uid 120) may not look at table 1: its rules cover "
+                                          "tables \"v*\"; an admin can allow it");
     cr_assert_eq(ask("routes", 'x', "{\"tables\":[9]}"), PSD_OK);
     cr_assert_eq(ask("job_stop", 'x', "{\"job\":\"x1\"}"), PSD_OK);
     cr_assert_eq(ask("job_stop", 'x', "{\"job\":\"lr\"}"), PSD_DENIED);

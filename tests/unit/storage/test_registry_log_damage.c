@@ -241,8 +241,20 @@ Test(registry_log_damage, whole_records_must_fit)
     }
 }
 
-/* A state with the right checksum, whose counts could not grow: the next one
- * would seem to be older. */
+/* Writes a state of the nine entries over the first slot. */
+static void put_state(kit_t *self, ps_registry_state_t state)
+{
+    const ps_registry_owner_t owner = {KIT_CLUSTER, 77};
+    uint8_t bytes[PS_REGISTRY_STATE_SLOT];
+
+    state.first = 1;
+    state.flushed = 9;
+    state.is_begun = true;
+    ps_registry_state_write(&state, &owner, bytes);
+    put(self, TERM, 0, (ps_bytes_t){bytes, sizeof bytes});
+}
+
+/* A state with the right checksum whose counts are beyond what may be. */
 Test(registry_log_damage, counts_of_a_state_are_bounded)
 {
     static const struct {
@@ -258,20 +270,38 @@ Test(registry_log_damage, counts_of_a_state_are_bounded)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const ps_registry_owner_t owner = {KIT_CLUSTER, 77};
-        ps_registry_state_t state = cases[i].state;
-        uint8_t bytes[PS_REGISTRY_STATE_SLOT];
         ps_registry_log_args_t args;
         kit_t kit;
 
         make_nine(&kit);
         args = kit_args(&kit);
-        state.first = 1;
-        state.flushed = 9;
-        state.is_begun = true;
-        ps_registry_state_write(&state, &owner, bytes);
-        put(&kit, TERM, 0, (ps_bytes_t){bytes, sizeof bytes});
+        put_state(&kit, cases[i].state);
         cr_assert_eq(ps_registry_log_open(&args, &kit.log, NULL), cases[i].rc, "case %zu", i);
+        kit_end(&kit);
+    }
+}
+
+/* A count that went back to 0 would be older than the one in the other slot: such a change is
+ * refused, and the log is found as it was. */
+Test(registry_log_damage, counts_do_not_begin_again)
+{
+    static const ps_registry_state_t states[] = {
+        {.sequence = PS_REGISTRY_COUNT_MAX, .term = 1, .generation = 1},
+        {.sequence = 100, .term = 1, .generation = PS_REGISTRY_COUNT_MAX},
+    };
+
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+        ps_registry_log_args_t args;
+        kit_t kit;
+
+        make_nine(&kit);
+        args = kit_args(&kit);
+        put_state(&kit, states[i]);
+        cr_assert_eq(ps_registry_log_open(&args, &kit.log, NULL), PSD_OK);
+        cr_assert_eq(ps_registry_log_cut_tail(kit.log, 5, NULL), PSD_LIMIT);
+        ps_registry_log_close(&kit.log);
+        cr_assert_eq(ps_registry_log_open(&args, &kit.log, NULL), PSD_OK);
+        cr_assert_eq(ps_registry_log_last(kit.log), 9);
         kit_end(&kit);
     }
 }
