@@ -10,7 +10,7 @@
 /* Blocks of each of several workers in an epoch: at least this many, and more
  * where that leaves each of them MANY_WORDS. */
 #define BLOCKS_LEAST 40
-#define BLOCKS_MANY 200
+#define BLOCKS_MANY 400
 #define MANY_WORDS 1000
 
 static psd_status_t no_memory(psd_error_t *err)

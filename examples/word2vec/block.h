@@ -73,7 +73,7 @@ typedef struct wv_feed {
 } wv_feed_t;
 
 /* How many words a block has: --block, or what lets each of several learners
- * have 40 in an epoch, and 200 where these have 1000 words still: with fewer they
+ * have 40 in an epoch, and 400 where these have 1000 words still: with fewer they
  * see each other's changes too late. */
 uint32_t wv_block_words(const wv_task_t *task, uint32_t n_workers);
 void wv_feed_init(wv_feed_t *self, const wv_task_t *task, uint32_t part, uint32_t n_parts);

@@ -51,7 +51,7 @@ static const ps_opt_t OPTIONS[] = {
                "a learning rate for each number of a vector, instead of the falling one"),
     PS_OPT_NUMBER("block", "N", PS_OPT_U32, AT(block), WV_BLOCK_LEAST, 1e8,
                   "words of a block, after which changes are pushed (default 1000; with several "
-                  "workers at most a 40th of a worker's part, above 1000 a 200th)"),
+                  "workers at most a 40th of a worker's part, above 1000 a 400th)"),
     PS_OPT_NUMBER("trainers", "N", PS_OPT_U32, AT(trainers), 1, 256,
                   "threads of a worker (default 1)"),
     PS_OPT_ROW(

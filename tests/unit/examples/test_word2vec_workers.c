@@ -350,12 +350,12 @@ Test(workers, blocks_are_cut_where_they_are_too_few)
     cr_expect_eq(wv_block_words(&task, 1), 20000, "alone");
     cr_expect_eq(wv_block_words(&task, 2), N_LINES * LINE_WORDS / 2 / 40);
     for (uint32_t i = 0; i < task.vocabulary.n; i++) {
-        task.vocabulary.words[i].count *= 10;
+        task.vocabulary.words[i].count *= 20;
     }
-    cr_expect_eq(wv_block_words(&task, 2), N_LINES * LINE_WORDS * 10 / 2 / 200);
+    cr_expect_eq(wv_block_words(&task, 2), N_LINES * LINE_WORDS * 20 / 2 / 400);
     cr_expect_eq(wv_block_words(&task, 8), 1000);
     for (uint32_t i = 0; i < task.vocabulary.n; i++) {
-        task.vocabulary.words[i].count /= 10;
+        task.vocabulary.words[i].count /= 20;
     }
     cr_expect_eq(wv_block_words(&task, 1000), WV_BLOCK_LEAST);
     options.block = 200;
