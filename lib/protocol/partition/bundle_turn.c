@@ -110,3 +110,43 @@ bool ps_bundle_fills(const ps_job_place_t *place, const ps_bundle_t *bundle,
     }
     return true;
 }
+
+static const ps_bundle_from_t *find_from(const ps_bundle_t *bundle, uint32_t worker)
+{
+    for (uint16_t i = 0; i < bundle->n_from; i++) {
+        if (bundle->from[i].worker == worker) {
+            return &bundle->from[i];
+        }
+    }
+    return NULL;
+}
+
+/* Where its last push or mark belongs: the mark of a clock goes with the pushes of that clock. */
+static uint64_t clock_of(const ps_gate_t *gate, const ps_bundle_from_t *from)
+{
+    uint64_t finished = ps_gate_mark_of(gate, from->worker, from->member);
+
+    return from->marks > 0 ? finished + from->marks - 1 : finished;
+}
+
+bool ps_bundle_is_open(const ps_job_place_t *place, const ps_bundle_t *bundle)
+{
+    uint64_t needed = 0;
+
+    for (uint16_t i = 0; i < bundle->n_from; i++) {
+        uint64_t needs = ps_gate_needs(place->gate, clock_of(place->gate, &bundle->from[i]));
+
+        needed = needs > needed ? needs : needed;
+    }
+    for (size_t i = 0; needed > 0 && i < ps_gate_n_workers(place->gate); i++) {
+        uint32_t worker = 0;
+        uint64_t finished = ps_gate_finished(place->gate, i, &worker);
+        const ps_bundle_from_t *from = find_from(bundle, worker);
+
+        if (ps_gate_expects_more(place->gate, i, needed - 1) &&
+            finished + (from == NULL ? 0 : from->marks) < needed) {
+            return false;
+        }
+    }
+    return true;
+}
