@@ -207,17 +207,6 @@ static uint64_t guess_ms(const ps_relay_t *self, const ps_relay_tree_t *tree, co
     return guess < PS_RELAY_WAIT_MOST_MS ? guess : PS_RELAY_WAIT_MOST_MS;
 }
 
-/* A bundle of the partition has not arrived there yet. */
-static bool is_on_its_way(const place_t *place)
-{
-    for (const lot_t *lot = place->lots; lot != NULL; lot = lot->next_here) {
-        if (lot->bundle != NULL && !lot->bundle->is_taken) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* How long deltas wait for others: as long as they are predicted to travel. */
 static uint64_t wait_ms(const ps_relay_t *self, const group_t *group)
 {
@@ -228,8 +217,7 @@ static uint64_t wait_ms(const ps_relay_t *self, const group_t *group)
     uint64_t wait = 0;
 
     if (group->key.is_timed) {
-        hold = self->settings.hold_timed_ms > 0 ? self->settings.hold_timed_ms : hold;
-        return is_on_its_way(group->place) ? most : hold;
+        return hold;
     }
     if (rate > 0) {
         wait = group->bytes > UINT64_MAX / 1000 ? most : group->bytes * 1000 / rate;
@@ -245,7 +233,7 @@ uint64_t ps_relay_group_due(const ps_relay_t *self, const group_t *group)
     uint64_t due = ps_relay_add_ms(group->first_ms, wait_ms(self, group));
     uint64_t urgent = ps_relay_add_ms(group->urgent_ms, self->settings.hold_ms);
 
-    return due < urgent || group->key.is_timed ? due : urgent;
+    return due < urgent ? due : urgent;
 }
 
 bool ps_relay_is_ready(const ps_relay_t *self, uint64_t now_ms, const group_t *group)

@@ -452,38 +452,6 @@ Test(relay, without_clocks_hold_ms_decides)
     cr_assert_eq(deed.lot->from[0].last_seq, 6);
 }
 
-/* What comes while a bundle is on its way there is added up, over ends of clocks, too. */
-Test(relay, without_clocks_one_bundle_goes_after_the_other)
-{
-    ps_relay_key_t key = KIT_KEY;
-    ps_relay_giver_t giver = {.worker = 1, .plan = 1};
-    uint64_t number = 0;
-
-    key.clock = 0;
-    key.is_timed = true;
-    key.any_order = true;
-    for (uint64_t seq = 5; seq < 8; seq++) {
-        PSD_AUTO(kit_lot_done) kit_lot_t lot;
-
-        kit_lot(&lot, 1, seq, true, (float)seq);
-        giver.request = seq;
-        cr_assert_eq(give_as(25 * (seq - 5), giver, &key, &lot), PSD_OK);
-        ps_relay_tick(relay, 25 * (seq - 4));
-        if (seq == 5) {
-            expect_send(NODES, 1, 1);
-            number = deed.number;
-        }
-        cr_assert_not(next());
-    }
-    ps_relay_heard(relay, 80, NODES, number, PS_RELAY_DONE);
-    expect_news(1, PS_RELAY_DONE);
-    ps_relay_tick(relay, 80);
-    expect_send(NODES, 1, 1);
-    cr_assert_eq(kit_value(&deed.lot->spans[0]), 13);
-    cr_assert(deed.lot->from[0].first_seq == 6 && deed.lot->from[0].last_seq == 7);
-    cr_assert_eq(deed.lot->from[0].marks, 2);
-}
-
 Test(relay, clocks_are_never_added_to_each_other)
 {
     ps_relay_key_t later = KIT_KEY;
