@@ -2,7 +2,7 @@
 /* Outer steps of a training on a real psd: each worker trains a regression of
  * its own for some clocks, and then sends what it has changed. All that the
  * workers read, and what the table has at the end, is what the same steps by
- * hand give; so many values are sent and fetched as outer steps need. With an
+ * hand give. No more values are sent and fetched than outer steps need. With an
  * overlap a worker goes on while the others have not sent yet. What the ends of
  * clocks add counts like what blocks add. */
 #include <psd_train.h>

@@ -23,14 +23,11 @@ ps_audit_record_t ps_audit_record_of(const ps_asker_t *asker, const char *who, u
 static void repeat_in_log(const ps_audit_record_t *record, const ps_audit_chain_t *end)
 {
     char digest[PS_AUDIT_DIGEST_TEXT_SIZE];
-    char who[64] = "-"; /* begins no name */
+    const char *who = record->who == NULL ? "-" : record->who; /* "-" begins no name */
     char from[64];
     char key[128];
     char name[512];
 
-    if (record->who != NULL) {
-        (void)snprintf(who, sizeof who, "%s", record->who);
-    }
     if (record->has_uid) {
         (void)snprintf(from, sizeof from, "uid=%" PRIu32, record->uid);
     } else {
