@@ -13,6 +13,7 @@
 #define QUEUE "slices"
 #define STAY 3 /* slices that one who comes and goes takes */
 #define PAUSE_MS 20
+#define FEW_MAX 20 /* tries of a table; psd itself waits for a node that is silent */
 
 static void rest(void)
 {
@@ -69,6 +70,11 @@ psd_status_t churn_make_table(psd_client_t *client, const char *name, uint64_t r
         rc = psd_spec_set(spec, words[i][0], words[i][1], err);
     }
     if (rc == PSD_OK) {
+        rc = psd_table_create(client, name, spec, &table, err);
+    }
+    for (unsigned i = 0; i < FEW_MAX && rc == PSD_FEW_NODES; i++) { /* one waits for a processor */
+        rest();
+        psd_error_clear(err);
         rc = psd_table_create(client, name, spec, &table, err);
     }
     psd_table_close(&table);

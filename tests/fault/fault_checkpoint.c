@@ -26,7 +26,7 @@
 #include "view.h"
 
 #define TIMEOUT_MS 300 /* of a worker's call */
-#define CALL_MS 5000   /* of a step of a checkpoint */
+#define CALL_MS 30000  /* of a step of a checkpoint */
 #define END_MS 120000  /* of all of its steps */
 #define STEP_MS 2
 #define LOOKS 3     /* at most, from the begin to the kill */

@@ -227,7 +227,7 @@ static void wait_some(int pipe_fd, ps_rng_t *rng, uint64_t *flushed)
     for (uint64_t i = 0; i < n; i++) {
         struct pollfd ready = {.fd = pipe_fd, .events = POLLIN};
 
-        if (poll(&ready, 1, 10000) != 1 ||
+        if (poll(&ready, 1, 60000) != 1 ||
             read(pipe_fd, flushed, sizeof *flushed) != sizeof *flushed) {
             return;
         }

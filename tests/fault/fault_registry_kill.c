@@ -150,7 +150,7 @@ static void wait_some(int pipe_fd, ps_rng_t *rng, ledger_t *ledger)
         struct pollfd ready = {.fd = pipe_fd, .events = POLLIN};
         record_t record;
 
-        if (poll(&ready, 1, 10000) != 1 || read(pipe_fd, &record, sizeof record) != sizeof record) {
+        if (poll(&ready, 1, 60000) != 1 || read(pipe_fd, &record, sizeof record) != sizeof record) {
             return;
         }
         ledger->seeds[record.table] = record.seed;

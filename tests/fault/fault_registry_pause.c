@@ -32,8 +32,10 @@
 #define ROWS 8
 #define NAME_SIZE 64
 
-static const cluster_args_t args = {
-    .n_nodes = NODES, .net = CLUSTER_DIRECT, .config = "shards: 1\nregistry:\n  voters: 3\n"};
+static const cluster_args_t args = {.n_nodes = NODES,
+                                    .net = CLUSTER_DIRECT,
+                                    .calm = true,
+                                    .config = "shards: 1\nregistry:\n  voters: 3\n"};
 
 typedef struct plan {
     unsigned runs;

@@ -189,7 +189,8 @@ static psd_status_t connect_at_last(worker_t *self)
     uint64_t end_ms = now_ms() + PUSHERS_CALL_MS;
     psd_status_t rc = connect_once(self);
 
-    while ((rc == PSD_WORKER_EXISTS || rc == PSD_DEADLINE || rc == PSD_WORKER_LOST) &&
+    while ((rc == PSD_WORKER_EXISTS || rc == PSD_DEADLINE || rc == PSD_CONNECT ||
+            rc == PSD_WORKER_LOST) &&
            now_ms() < end_ms) {
         disconnect(self);
         psd_error_clear(self->err);

@@ -15,7 +15,7 @@
 
 static const char config[] = "workers:\n"
                              "  heartbeat_ms: 100\n"
-                             "  lost_after_ms: 5000\n";
+                             "  lost_after_ms: 15000\n";
 
 typedef struct part {
     psd_client_t *client;
@@ -176,7 +176,7 @@ static bool job_goes_back(part_t *part, psd_client_t *boss, psd_error_t *err)
 {
     CHECK_ERROR(psd_checkpoint_resume(part->client, "n", "j", 0, 0, MANY_MS, err), PSD_INVALID,
                 "the client is worker 0 of job \"j\"", err);
-    CHECK_ERROR(psd_checkpoint_resume(boss, "n", "j", 0, 0, 3000, err), PSD_DEADLINE,
+    CHECK_ERROR(psd_checkpoint_resume(boss, "n", "j", 0, 0, 6000, err), PSD_DEADLINE,
                 "worker 0 neither ended", err);
     CHECK(has_rows(boss, 1, 1, 1)); /* nothing is dropped yet */
     end(part);                      /* without a word: it is declared lost */

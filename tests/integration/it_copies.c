@@ -20,8 +20,10 @@ static uint64_t rows[ROWS];
 static int64_t ones[ROWS];
 static int64_t values[ROWS];
 
-static const cluster_args_t args = {
-    .n_nodes = NODES, .net = CLUSTER_DIRECT, .config = "shards: 2\nregistry:\n  voters: 3\n"};
+static const cluster_args_t args = {.n_nodes = NODES,
+                                    .net = CLUSTER_DIRECT,
+                                    .calm = true,
+                                    .config = "shards: 2\nregistry:\n  voters: 3\n"};
 
 static uint64_t now_ms(void)
 {

@@ -11,8 +11,9 @@
 #include "support/check.h"
 #include "support/daemon.h"
 
-#define FROZEN_MS 2000   /* of a call: time to look at it before that */
-#define EVERYDAY_MS 3000 /* enough for the calls that shall work */
+#define TRIES 20          /* to hear why nobody answers */
+#define FROZEN_MS 8000    /* of a call: time to look at it before that */
+#define EVERYDAY_MS 10000 /* enough for the calls that shall work */
 #define WAIT_TEXT 512
 #define MANY 3000000 /* values: much more than sockets hold */
 
@@ -33,6 +34,22 @@ static void note_wait(void *user, const char *what)
     (void)snprintf(told + size, WAIT_TEXT - size, "%s\n", what);
 }
 
+/* The reason is asked for in a thread of its own, which a busy machine may start late. */
+static psd_status_t connect_until_refused(const psd_options_t *options, psd_error_t *err)
+{
+    psd_client_t *client = NULL;
+    psd_status_t rc = PSD_CONNECT;
+
+    for (int i = 0; i < TRIES && rc == PSD_CONNECT; i++) {
+        psd_error_clear(err);
+        rc = psd_connect("tcp://127.0.0.1:1", options, &client, err);
+        if (strstr(psd_error_text(err), "refused") != NULL) {
+            break;
+        }
+    }
+    return rc;
+}
+
 /* Who waits for longer than a second is told once what for. */
 static bool a_long_wait_is_told(psd_error_t *err)
 {
@@ -49,8 +66,11 @@ static bool a_long_wait_is_told(psd_error_t *err)
                 "within 1000 ms", err);
     CHECK(told[0] == '\0');
     psd_options_set_timeout_ms(options, 4000);
-    CHECK_ERROR(psd_connect("tcp://127.0.0.1:1", options, &client, err), PSD_CONNECT,
-                "within 4000 ms", err);
+    for (int i = 0; i < TRIES && strncmp(told, begin, sizeof begin - 1) != 0; i++) {
+        told[0] = '\0';
+        CHECK_ERROR(psd_connect("tcp://127.0.0.1:1", options, &client, err), PSD_CONNECT,
+                    "within 4000 ms", err);
+    }
     /* 3 s on a machine that is not slow */
     CHECK(strncmp(told, begin, sizeof begin - 1) == 0);
     CHECK(strstr(told, " s more\n") != NULL);
@@ -66,13 +86,12 @@ static bool a_refusal_ends_at_once(psd_error_t *err)
     uint64_t start_ms = now_ms();
 
     psd_options_set_timeout_ms(options, 60000);
-    CHECK_ERROR(psd_connect("tcp://127.0.0.1:1", options, &client, err), PSD_CONNECT,
+    CHECK_ERROR(connect_until_refused(options, err), PSD_CONNECT,
                 "connect to tcp://127.0.0.1:1: Connection refused", err);
     CHECK_ERROR(psd_connect("ipc:///nowhere/psd.ipc", options, &client, err), PSD_CONNECT,
                 "connect to ipc:///nowhere/psd.ipc: No such file", err);
     psd_options_set_wait(options, false); /* wherever it is */
-    CHECK_ERROR(psd_connect("tcp://127.0.0.1:1", options, &client, err), PSD_CONNECT,
-                "Connection refused", err);
+    CHECK_ERROR(connect_until_refused(options, err), PSD_CONNECT, "Connection refused", err);
     CHECK_ERROR(psd_connect("tcp://no-such-host.invalid:1", options, &client, err), PSD_CONNECT,
                 "host \"no-such-host.invalid\": ", err);
     CHECK(now_ms() - start_ms < 30000);
@@ -93,7 +112,7 @@ static bool nobody_is_there(psd_error_t *err)
 
     psd_options_set_wait(options, true);
     psd_options_set_timeout_ms(options, 300);
-    CHECK_ERROR(psd_connect("tcp://127.0.0.1:1", options, &client, err), PSD_CONNECT,
+    CHECK_ERROR(connect_until_refused(options, err), PSD_CONNECT,
                 "no answer from tcp://127.0.0.1:1 within 300 ms: "
                 "Connection refused",
                 err);
@@ -194,7 +213,7 @@ static bool node_is_frozen(daemon_t *daemon, psd_error_t *err)
     CHECK_OK(psd_poll(client, push, &done, err), err);
     CHECK(!done);
     CHECK_ERROR(psd_wait(client, push, 600000, err), PSD_DEADLINE,
-                "push to table \"t\", partition 0: 2000 ms passed", err);
+                "push to table \"t\", partition 0: 8000 ms passed", err);
     CHECK(now_ms() - start_ms >= FROZEN_MS);
     memset(values, 0x55, MANY * sizeof *values);
     CHECK_ERROR(psd_flush(client, 100, err), PSD_DEADLINE, " from ", err);
@@ -349,7 +368,7 @@ static bool everyday_push_comes_back(daemon_t *daemon, psd_error_t *err)
     /* A lane is made, or fails, with the first call. */
     CHECK_OK(psd_pull(t, rows, N, before, N, err), err);
     CHECK(daemon_freeze(daemon));
-    CHECK_ERROR(psd_push(t, rows, N, values, N, err), PSD_DEADLINE, "3000 ms passed", err);
+    CHECK_ERROR(psd_push(t, rows, N, values, N, err), PSD_DEADLINE, "10000 ms passed", err);
     memset(rows, 0xff, N * sizeof *rows);
     memset(values, 0xff, N * sizeof *values);
     free(values);

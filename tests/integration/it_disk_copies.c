@@ -22,7 +22,7 @@ static int64_t ones[ROWS];
 static int64_t values[ROWS];
 
 static const cluster_args_t args = {
-    .n_nodes = NODES, .net = CLUSTER_DIRECT, .config = "shards: 2\n"};
+    .n_nodes = NODES, .net = CLUSTER_DIRECT, .calm = true, .config = "shards: 2\n"};
 
 /* Two tables, of as many copies as there are nodes, and of fewer. */
 #define TABLES 2

@@ -74,7 +74,7 @@ expect 0 run --servers embed:1 --launcher ssh --hosts a --dry-run -n 2 -- true
 out_has 'PSD_ENDPOINT=embed:tcp://.*PSD_SERVERS=1'
 
 # A worker that fails before it connects: the others wait for it no longer than for a psd.
-PSD_TIMEOUT_MS=1000 expect 3 run "${embed[@]}" -n 2 -- sh -c \
+PSD_TIMEOUT_MS=10000 expect 3 run "${embed[@]}" -n 2 -- sh -c \
     '[ $PSD_WORKER = 0 ] || exit 3; exec "$PSD_HELLO_PROGRAM"'
 [ -z "$(find "$work" -name 'psd-embed-*' -o -name 'pscli-run-*')" ] || fail "directories are left"
 cli_finish

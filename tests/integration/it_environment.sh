@@ -125,8 +125,8 @@ job expected 3
 refused 'is "0"; allowed: 1..4096' DMLC_NUM_WORKER=0
 row dmlc DMLC_NUM_SERVER PSD_SERVERS
 works 'worker 0' "$here" DMLC_NUM_SERVER=1
-worker_fails '2 of 3 servers are missing after 4000 ms .*; there: [a-z]' \
-    "$here" DMLC_NUM_SERVER=3 PSD_TIMEOUT_MS=4000
+worker_fails '2 of 3 servers are missing after 15000 ms .*; there: [a-z]' \
+    "$here" DMLC_NUM_SERVER=3 PSD_TIMEOUT_MS=15000
 row dmlc DMLC_ROLE PSD_ROLE
 says PSD_ROLE scheduler DMLC_ROLE=scheduler
 worker_fails 'DMLC_ROLE makes PSD_ROLE "server", and this program joins as a worker' \
@@ -305,7 +305,7 @@ row parameter_server num_workers PSD_WORKERS
 works 'worker 0' "$here" num_workers=2
 job expected 2
 row parameter_server num_unused PSD_SPARES
-worker_fails '1 of 2 servers are missing' "$here" num_servers=1 num_unused=1 PSD_TIMEOUT_MS=4000
+worker_fails '1 of 2 servers are missing' "$here" num_servers=1 num_unused=1 PSD_TIMEOUT_MS=15000
 row parameter_server num_replicas PSD_REPLICAS
 run_with "$here" num_replicas=1 -- table create copied --rows 10
 err_has 'copied wants copies on 2 nodes; 1 are up'

@@ -5,6 +5,8 @@
 # same bytes as without that. PSD_LR_PROGRAM comes from meson.
 # shellcheck source-path=SCRIPTDIR source=cli_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
+# A table with a copy on each node needs all of them, also one that waits for a processor.
+export PSD_CLUSTER_SUSPECT_AFTER=3000
 data=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../data/agaricus" && pwd)
 train=$work/train.libsvm
 gzip -dc "$data/agaricus.train.libsvm.gz" >"$train"

@@ -19,10 +19,8 @@
 
 /* No node or worker is silent here but one that waits for a processor: with ack memory that
  * would cost pushes. */
-static const cluster_args_t args = {.n_nodes = 2,
-                                    .net = CLUSTER_DIRECT,
-                                    .config = "shards: 2\ncluster: {suspect_after: 3000}\n"
-                                              "workers: {lost_after_ms: 30000}\n"};
+static const cluster_args_t args = {
+    .n_nodes = 2, .net = CLUSTER_DIRECT, .config = "shards: 2\ncluster: {suspect_after: 8000}\n"};
 
 /* Asks until the reply has that text. */
 static bool wait_reply(psd_client_t *client, const char *request, const char *wanted,

@@ -21,7 +21,7 @@
 #define PIECE_BYTES (1 << 20)
 #define PIECES 4                /* that each connection sends */
 #define MORE_KB (16 << 10)      /* that the daemon may keep */
-#define BACK_MS 5000            /* behind their end */
+#define BACK_MS 60000           /* behind their end */
 #define LOOK_MS 20              /* between two looks */
 #define REFUSED_NO_SESSION 0x09 /* kind of the answer */
 

@@ -25,6 +25,7 @@ static int64_t ones[ROWS];
  * within the second that a connection takes at most to try again. */
 static const cluster_args_t args = {.n_nodes = 3,
                                     .net = CLUSTER_DIRECT,
+                                    .calm = true,
                                     .config = "shards: 1\ncopies:\n  even_out: false\nworkers:\n"
                                               "  heartbeat_ms: 100\n  lost_after_ms: 8000\n"};
 

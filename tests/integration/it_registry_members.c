@@ -22,8 +22,10 @@
 static uint64_t rows[ROWS];
 static int64_t ones[ROWS];
 
-static const cluster_args_t args = {
-    .n_nodes = NODES, .net = CLUSTER_DIRECT, .config = "shards: 1\nregistry:\n  voters: 3\n"};
+static const cluster_args_t args = {.n_nodes = NODES,
+                                    .net = CLUSTER_DIRECT,
+                                    .calm = true,
+                                    .config = "shards: 1\nregistry:\n  voters: 3\n"};
 
 typedef struct world {
     cluster_t cluster;

@@ -516,7 +516,7 @@ static bool answers_requests(fixture_t *f)
 {
     char *reply = NULL;
 
-    CHECK_OK(psd_request(f->client, "{\"op\":\"cluster_status\"}", 5000, &reply, f->err), f->err);
+    CHECK_OK(psd_request(f->client, "{\"op\":\"cluster_status\"}", 60000, &reply, f->err), f->err);
     CHECK(strstr(reply, "\"nodes\"") != NULL);
     psd_free(reply);
     reply = NULL;

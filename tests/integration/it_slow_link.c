@@ -45,11 +45,11 @@ typedef struct plan {
 } plan_t;
 
 static const plan_t SMALL[] = {
-    {"4 workers share 3 MB/s", 4, 3000000, 0, 1000, 4, 2, 4, 1.25},
+    {"4 workers share 3 MB/s", 4, 3000000, 0, 1000, 4, 2, 16, 2.5},
     /* A machine that stands still breaks connections, which is one more pull
      * for a worker. What joining takes is a tenth here, and TCP adds its own:
      * headers, acknowledgements, and what it takes for lost. */
-    {"2 workers at 20 kB/s each", 2, 0, 20000, 150, 2, 1, 2, 1.7},
+    {"2 workers at 20 kB/s each", 2, 0, 20000, 150, 2, 1, 8, 3},
 };
 static const plan_t FULL[] = {
     {"8 workers share 100 Mbit/s", 8, 12500000, 0, 5000, 8, 2, 0, 1.05},

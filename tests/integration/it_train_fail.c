@@ -497,7 +497,7 @@ static bool pulls_have_deadlines(daemon_t *daemon, psd_error_t *err)
     psd_train_t *train = psd_train_new(&job);
     psd_status_t rc = PSD_OK;
 
-    CHECK_OK(psd_train_set(train, "timeout-ms", "2000", err), err);
+    CHECK_OK(psd_train_set(train, "timeout-ms", "10000", err), err);
     CHECK(begin(&job, train, err));
     CHECK(daemon_freeze(daemon));
     CHECK_OK(psd_train_clock_begin(train, err), err);

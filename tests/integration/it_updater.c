@@ -155,7 +155,7 @@ static bool keeps_backups(fixture_t *f)
 
         CHECK(w[i] == at - 0.5F * (g[i] + g[i] * g[i] * (at - 2)));
     }
-    CHECK_OK(psd_leave(f->client, 5000, f->err), f->err);
+    CHECK_OK(psd_leave(f->client, 60000, f->err), f->err);
     psd_table_close(&table);
     psd_table_close(&outside);
     psd_close(&f->client);
@@ -165,7 +165,7 @@ static bool keeps_backups(fixture_t *f)
     CHECK_ERROR(psd_push(table, &row, 1, none, N_COLS, f->err), PSD_RANGE,
                 "updater dcasgd keeps a backup for workers 0..1", f->err);
     psd_table_close(&table);
-    CHECK_OK(psd_leave(f->client, 5000, f->err), f->err);
+    CHECK_OK(psd_leave(f->client, 60000, f->err), f->err);
     psd_close(&f->client);
     return connects(f);
 }

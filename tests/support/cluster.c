@@ -91,11 +91,12 @@ static bool write_config(const cluster_t *self, unsigned node, const char *confi
     config = config == NULL ? "" : config;
     done = file != NULL &&
            fprintf(file,
-                   "%s%snode:\n  name: %s\nlisten:\n  advertise: %s\n"
+                   "%s%s%s%snode:\n  name: %s\nlisten:\n  advertise: %s\n"
                    "security:\n  allow_plaintext: %s\n",
                    config, strstr(config, "registry:") == NULL ? "registry:\n  voters: 1\n" : "",
-                   self->nodes[node].name, self->nodes[node].front,
-                   self->net == CLUSTER_NETNS ? "true" : "false") > 0;
+                   strstr(config, "workers:") == NULL ? "workers:\n  lost_after_ms: 60000\n" : "",
+                   self->calm ? "cluster:\n  suspect_after: 3000\n" : "", self->nodes[node].name,
+                   self->nodes[node].front, self->net == CLUSTER_NETNS ? "true" : "false") > 0;
     if (file == NULL || fclose(file) != 0 || !done) {
         perror(path);
         return false;
@@ -306,8 +307,11 @@ static bool prepare_node(cluster_t *self, unsigned node, const char *config)
 
 bool cluster_start(cluster_t *self, const cluster_args_t *args)
 {
-    *self = (cluster_t){
-        .net = args->net, .config = args->config, .data_bytes = args->data_bytes, .keeper_fd = -1};
+    *self = (cluster_t){.net = args->net,
+                        .calm = args->calm,
+                        .config = args->config,
+                        .data_bytes = args->data_bytes,
+                        .keeper_fd = -1};
     if (args->n_nodes == 0 || args->n_nodes > CLUSTER_NODES_MAX || !temp_dir_make(&self->dir) ||
         !keeper_start(self->dir.path, &self->keeper, &self->keeper_fd) ||
         (self->net == CLUSTER_NETNS && !netns_enter_hub()) ||

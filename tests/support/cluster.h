@@ -38,7 +38,10 @@ typedef struct cluster_args {
                             NULL: defaults. Without a section "registry:" node 0
                             has the registry alone: what such a test asks and
                             kills is not at the mercy of an election on a busy
-                            machine */
+                            machine; without a section "workers:" no worker is
+                            lost there */
+    bool calm;           /* a node is suspect after 3 s only: for tests that wait
+                            for no failover; no section "cluster:" in config */
     uint64_t data_bytes; /* each node's data lies on a tmpfs of that size, in a
                             mount namespace of the test's own; 0: on the disk
                             that the directory is on */
@@ -58,6 +61,7 @@ typedef struct cluster_node {
 
 typedef struct cluster {
     cluster_net_t net;
+    bool calm;
     const char *config; /* borrowed; of every node */
     temp_dir_t dir;     /* holds n0/psd.yaml, n0/data, n0/log, … */
     uint64_t data_bytes;

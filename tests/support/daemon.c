@@ -14,6 +14,8 @@
 #include "support/daemon_embed.h"
 
 #define READY_MS 60000
+/* So that no test loses a worker on a busy machine unless it asks for that. */
+#define CALM "workers:\n  lost_after_ms: 60000\n"
 #define STEP_MS 5
 
 static void path_of(const daemon_t *self, const char *name, char ret[PATH_MAX])
@@ -37,7 +39,6 @@ static void become(const daemon_t *self, const char *program)
     if (access(config, R_OK) != 0) {
         arguments[5] = self->option;
         arguments[6] = NULL;
-        /* So that no test loses a worker on a busy machine unless it asks for that. */
         (void)setenv("PSD_WORKERS_LOST_AFTER_MS", "60000", 0);
     }
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -176,7 +177,9 @@ bool daemon_start(daemon_t *self, const char *config)
 
         path_of(self, "psd.yaml", path);
         file = fopen(path, "we");
-        if (file == NULL || fputs(config, file) < 0 || fclose(file) != 0) {
+        if (file == NULL ||
+            fprintf(file, "%s%s", config, strstr(config, "workers:") == NULL ? CALM : "") < 0 ||
+            fclose(file) != 0) {
             perror(path);
             return false;
         }
