@@ -33,6 +33,25 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+/* So that the registry has a majority when one node stands still. */
+static bool wait_voters(psd_client_t *client, psd_error_t *err)
+{
+    const struct timespec step = {.tv_nsec = 5000000L};
+    uint64_t end_ms = now_ms() + CALL_MS;
+    bool found = false;
+
+    while (!found && now_ms() < end_ms) {
+        char *reply = NULL;
+
+        CHECK_OK(psd_request(client, "{\"op\":\"registry_list\"}", CALL_MS, &reply, err), err);
+        found = strstr(reply, "\"voters_up\":3") != NULL;
+        psd_free(reply);
+        (void)nanosleep(&step, NULL);
+    }
+    CHECK(found);
+    return true;
+}
+
 static bool make_table(psd_client_t *client, psd_table_t **ret_table, psd_error_t *err)
 {
     psd_spec_t *spec = psd_spec_new();
@@ -97,6 +116,7 @@ static bool a_worker_joins_while_a_node_fails(cluster_t *cluster, psd_error_t *e
     }
     CHECK_OK(psd_join(workers[0], "late", 0, 2, 1, err), err);
     CHECK_OK(psd_table_open(workers[0], "w", &table, err), err);
+    CHECK(wait_voters(workers[0], err));
     CHECK(cluster_freeze(cluster, 1));
     CHECK_OK(psd_join(workers[1], "late", 1, 2, 1, err), err);
     CHECK(cluster_thaw(cluster, 1));
@@ -116,6 +136,7 @@ static bool a_table_is_made_while_a_node_fails(cluster_t *cluster, psd_client_t 
     psd_table_t *table = NULL;
 
     CHECK_OK(psd_spec_set(spec, "rows", "600", err), err);
+    CHECK(wait_voters(client, err));
     CHECK(cluster_freeze(cluster, 2));
     CHECK_OK(psd_table_create(client, "z", spec, &table, err), err);
     CHECK(cluster_thaw(cluster, 2));
@@ -156,6 +177,7 @@ static bool pushes_go_on_without_a_primary(cluster_t *cluster, psd_client_t *cli
     CHECK(make_table(client, &table, err));
     CHECK(push_often(table, err));
     CHECK(has_all(table, PUSHES, err));
+    CHECK(wait_voters(client, err));
     CHECK(cluster_kill(cluster, 1, SIGKILL));
     killed_ms = now_ms();
     CHECK_OK(psd_push(table, rows, ROWS, ones, ROWS, err), err);
