@@ -65,26 +65,16 @@ static void rest(unsigned ms)
 
 /* ---- clients ---- */
 
-static bool connect_to(test_t *test, psd_client_t **ret)
-{
-    psd_options_t *options = psd_options_new();
-
-    psd_options_set_timeout_ms(options, WAIT_MS);
-    CHECK_OK(psd_connect(test->endpoints, options, ret, test->err), test->err);
-    psd_options_destroy(&options);
-    return true;
-}
-
-/* Its calls are short; to connect may take longer on a busy machine. */
-static bool connect_hasty(test_t *test)
+/* A client whose calls have that time; a busy machine may take several of them to connect it. */
+static bool connect_with(test_t *test, uint32_t timeout_ms, psd_client_t **ret)
 {
     psd_options_t *options = psd_options_new();
     psd_status_t rc = PSD_CONNECT;
 
-    psd_options_set_timeout_ms(options, SHORT_MS);
-    for (unsigned ms = 0; rc != PSD_OK && ms < WAIT_MS; ms += SHORT_MS) {
+    psd_options_set_timeout_ms(options, timeout_ms);
+    for (unsigned ms = 0; rc != PSD_OK && ms < WAIT_MS; ms += timeout_ms) {
         psd_error_clear(test->err);
-        rc = psd_connect(test->endpoints, options, &test->hasty, test->err);
+        rc = psd_connect(test->endpoints, options, ret, test->err);
     }
     psd_options_destroy(&options);
     CHECK_OK(rc, test->err);
@@ -269,9 +259,9 @@ static bool run(test_t *test)
         (void)snprintf(test->endpoints + used, sizeof test->endpoints - used, "%s%s",
                        i == 0 ? "" : ",", test->cluster.nodes[i].control);
     }
-    CHECK(connect_to(test, &test->client));
-    CHECK(connect_hasty(test));
-    CHECK(connect_to(test, &test->pushing));
+    CHECK(connect_with(test, WAIT_MS, &test->client));
+    CHECK(connect_with(test, SHORT_MS, &test->hasty));
+    CHECK(connect_with(test, WAIT_MS, &test->pushing));
     CHECK(begin_pushing(test));
     CHECK(fill_one(test));
     CHECK(fill_all(test));

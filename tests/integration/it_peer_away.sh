@@ -3,9 +3,9 @@
 # A node whose peer is away keeps little for it. All rows of a table of 4.5 MB
 # are pushed again and again, while the other node is stopped for PEER_AWAY_S
 # seconds: resident memory grows by 32 MiB at most, node list shows what is kept,
-# and memory goes back within 10 s of the peer's return (60 s on a machine that others use), and after a drop of the
-# table. Of a build with a sanitizer only the tail is looked at: that keeps what
-# was freed.
+# and memory goes back within PEER_BACK_S (60; 10 on a quiet machine) of the peer's
+# return, and after a drop of the table. Of a build with a sanitizer only the tail
+# is looked at: that keeps what was freed.
 # shellcheck source-path=SCRIPTDIR source=nodes_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/nodes_lib.sh"
 export PSD_SHARDS=2 PSD_CLUSTER_SUSPECT_AFTER=5000
