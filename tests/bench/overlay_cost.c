@@ -5,9 +5,13 @@
  * the whole table, ends its clock and pulls the whole table. Of the last three
  * the last half of the clocks counts.
  *
- *     overlay_cost [MB [CLOCKS [ROUNDS [POLICY]]]]
+ *     overlay_cost [MB [CLOCKS [ROUNDS [POLICY [MAX_DELAY]]]]]
  *
- * POLICY: only this one. With PSD_OVERLAY_DOWN=off the workers get all rows from
+ * With a MAX_DELAY other than 0 (0) the job is SSP or ASP: workers only push, without the
+ * overlay and with a tree, and pushes of all in a second are counted; the sums are looked
+ * at in the end.
+ *
+ * POLICY: only this one; all: each. With PSD_OVERLAY_DOWN=off the workers get all rows from
  * the server; PSD_OVERLAY_GREED counts for pairs and queue.
  *
  * 77: this machine does not allow network namespaces.
@@ -48,6 +52,7 @@ static const cluster_args_t CLUSTER = {.n_nodes = 1,
 typedef struct shared {
     _Atomic int phase; /* 1: all have pushed once; 2: the link was read; 3: all are through */
     double clock_s[CLOCKS_MAX]; /* of worker 0 */
+    double all_s;               /* until all had done all clocks */
 } shared_t;
 
 typedef struct run {
@@ -56,6 +61,7 @@ typedef struct run {
     const char *policy; /* PSD_OVERLAY; NULL: off */
     unsigned rows;
     int clocks;
+    int max_delay;
     shared_t *shared;
 } run_t;
 
@@ -85,6 +91,22 @@ static bool connect_to(const char *endpoint, psd_client_t **ret_client, psd_erro
     psd_options_set_timeout_ms(options, CALL_MS);
     CHECK_OK(psd_connect(endpoint, options, ret_client, err), err);
     psd_options_destroy(&options);
+    return true;
+}
+
+static bool pull_all(psd_client_t *client, psd_table_t *table, float *values, size_t n,
+                     float expected, psd_error_t *err)
+{
+    psd_select_t *all = psd_select_new();
+    psd_ticket_t ticket = 0;
+
+    psd_select_all_rows(all);
+    CHECK_OK(psd_pull_start(table, all, values, n, NULL, &ticket, err), err);
+    CHECK_OK(psd_wait(client, ticket, CALL_MS, err), err);
+    for (size_t i = 0; i < n; i++) {
+        CHECK(values[i] == expected);
+    }
+    psd_select_destroy(&all);
     return true;
 }
 
@@ -125,13 +147,9 @@ static bool do_clock(const run_t *run, psd_client_t *client, psd_table_t *table,
     CHECK_OK(psd_push_start(table, all, values + n, n, NULL, &ticket, err), err);
     CHECK_OK(psd_clock(client, err), err);
     CHECK_OK(psd_wait(client, ticket, CALL_MS, err), err);
-    CHECK_OK(psd_pull_start(table, all, values, n, NULL, &ticket, err), err);
-    CHECK_OK(psd_wait(client, ticket, CALL_MS, err), err);
-    for (size_t i = 0; i < n; i++) {
-        CHECK(values[i] == (float)((clock + 1) * WORKERS));
-    }
     psd_select_destroy(&all);
-    return true;
+    return run->max_delay != 0 ||
+           pull_all(client, table, values, n, (float)((clock + 1) * WORKERS), err);
 }
 
 static bool train(const run_t *run, unsigned worker, psd_client_t *client, psd_table_t *table,
@@ -140,6 +158,7 @@ static bool train(const run_t *run, unsigned worker, psd_client_t *client, psd_t
     size_t n = (size_t)run->rows * COLS;
     float *values = calloc(2 * n, sizeof *values);
     bool good = values != NULL;
+    double all_s = 0;
 
     for (size_t i = 0; good && i < n; i++) {
         values[n + i] = 1.0F;
@@ -151,6 +170,7 @@ static bool train(const run_t *run, unsigned worker, psd_client_t *client, psd_t
         wait_for_phase(run->shared, 2);
     }
     CHECK_OK(psd_barrier(client, CALL_MS, err), err);
+    all_s = seconds();
     for (int clock = 1; good && clock <= run->clocks; clock++) {
         double start_s = seconds();
 
@@ -161,8 +181,11 @@ static bool train(const run_t *run, unsigned worker, psd_client_t *client, psd_t
     }
     CHECK_OK(psd_barrier(client, CALL_MS, err), err);
     if (worker == 0) {
+        run->shared->all_s = seconds() - all_s;
         atomic_store(&run->shared->phase, 3);
     }
+    good = good && (run->max_delay == 0 || worker != 0 ||
+                    pull_all(client, table, values, n, (float)((run->clocks + 1) * WORKERS), err));
     free(values);
     return good;
 }
@@ -181,7 +204,7 @@ static bool work(const run_t *run, unsigned worker)
     CHECK(run->policy == NULL || (setenv("PSD_OVERLAY", run->policy, 1) == 0 &&
                                   setenv("PSD_OVERLAY_LISTEN", listen, 1) == 0));
     CHECK(connect_to(run->endpoint, &client, err));
-    CHECK_OK(psd_join(client, run->job, worker, WORKERS, 0, err), err);
+    CHECK_OK(psd_join(client, run->job, worker, WORKERS, run->max_delay, err), err);
     CHECK_OK(psd_table_open(client, run->job, &table, err), err);
     CHECK(wait_for_plan(client, run, err));
     CHECK_OK(psd_barrier(client, CALL_MS, err), err);
@@ -207,7 +230,7 @@ static bool make_table(const run_t *run, psd_error_t *err)
     CHECK_OK(psd_spec_set(spec, "rows", rows, err), err);
     CHECK_OK(psd_spec_set(spec, "cols", "250", err), err);
     CHECK_OK(psd_spec_set(spec, "partitions", "16", err), err);
-    CHECK_OK(psd_spec_set(spec, "combine", "clock-sum", err), err);
+    CHECK_OK(psd_spec_set(spec, "combine", run->max_delay == 0 ? "clock-sum" : "each", err), err);
     CHECK_OK(psd_table_create(client, run->job, spec, &table, err), err);
     psd_table_close(&table);
     psd_spec_destroy(&spec);
@@ -236,6 +259,11 @@ static uint64_t passed(bool in)
         (void)fclose(file);
     }
     return bytes;
+}
+
+static const char *name_of(const char *policy)
+{
+    return policy == NULL ? "off" : policy;
 }
 
 static int by_size(const void *left, const void *right)
@@ -288,6 +316,13 @@ static bool run_job(run_t *run, const int netns[WORKERS], psd_error_t *err)
         good = waitpid(pids[i], &status, 0) == pids[i] && status == 0 && good;
     }
     CHECK(good);
+    if (run->max_delay != 0) {
+        printf("%-6s %7.2f pushes/s, to the server %6.1f MB for each worker's push\n",
+               name_of(run->policy), WORKERS * run->clocks / run->shared->all_s,
+               (double)in / megabytes);
+        (void)fflush(stdout);
+        return true;
+    }
     skipped = is_auto ? run->clocks / 2 : 0;
     counted = run->shared->clock_s + skipped;
     for (int i = 0; is_auto && i < run->clocks; i++) {
@@ -317,11 +352,6 @@ static void print_theory(double mb)
 
 static const char *const POLICIES[N_POLICIES] = {NULL, "tree", "auto", "pairs", "queue"};
 
-static const char *name_of(const char *policy)
-{
-    return policy == NULL ? "off" : policy;
-}
-
 /* NULL: all of them. */
 static bool is_policy(const char *only)
 {
@@ -338,11 +368,11 @@ static bool is_policy(const char *only)
 
 /* only: a policy; NULL: all. */
 static bool run_all(cluster_t *cluster, unsigned mb, int clocks, int rounds, const char *only,
-                    psd_error_t *err)
+                    int max_delay, psd_error_t *err)
 {
     shared_t *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    run_t run = {.rows = mb * 1000, .clocks = clocks, .shared = shared};
+    run_t run = {.rows = mb * 1000, .clocks = clocks, .max_delay = max_delay, .shared = shared};
     int netns[WORKERS];
 
     CHECK(shared != MAP_FAILED);
@@ -353,10 +383,13 @@ static bool run_all(cluster_t *cluster, unsigned mb, int clocks, int rounds, con
         CHECK(netns[i] >= 0 && netns_set_rate(netns[i], 1 + i, WORKER_RATE));
     }
     run.endpoint = cluster->nodes[0].control;
-    print_theory(mb);
+    if (max_delay == 0) {
+        print_theory(mb);
+    }
     for (int i = 0; i < N_POLICIES * rounds; i++) {
         run.policy = POLICIES[i % N_POLICIES];
-        if (only != NULL && strcmp(only, name_of(run.policy)) != 0) {
+        if ((only != NULL && strcmp(only, name_of(run.policy)) != 0) ||
+            (max_delay != 0 && i % N_POLICIES >= 2)) {
             continue;
         }
         run.clocks = i % N_POLICIES >= 2 && clocks < AUTO_CLOCKS ? AUTO_CLOCKS : clocks;
@@ -378,7 +411,9 @@ int main(int argc, char **argv)
 {
     cluster_t cluster = {.n_nodes = 0, .keeper_fd = -1};
     psd_error_t *err = psd_error_new();
-    bool good = is_policy(argc > 4 ? argv[4] : NULL);
+    const char *only = argc > 4 && strcmp(argv[4], "all") != 0 ? argv[4] : NULL;
+    int max_delay = argc > 5 ? (int)strtol(argv[5], NULL, 10) : 0;
+    bool good = is_policy(only);
 
     if (!good) {
         psd_error_destroy(&err);
@@ -390,8 +425,8 @@ int main(int argc, char **argv)
     /* Hosts of this program share their files: over sockets there nothing is slow. */
     good = setenv("PSD_TRANSPORT", "tcp", 1) == 0 &&
            run_all(&cluster, (unsigned)number(argc, argv, 1, 10, 1000),
-                   number(argc, argv, 2, 5, CLOCKS_MAX), number(argc, argv, 3, 2, 100),
-                   argc > 4 ? argv[4] : NULL, err);
+                   number(argc, argv, 2, 5, CLOCKS_MAX), number(argc, argv, 3, 2, 100), only,
+                   max_delay, err);
     cluster_drop(&cluster, !good);
     psd_error_destroy(&err);
     return good ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -2,7 +2,7 @@
 /*
  * Relays of an overlay that are killed, stopped and cut off
  *
- * Workers push integers in BSP, and add up each other's deltas. A round: a
+ * Workers push integers, and add up each other's deltas. A round: a
  * random worker that others send to, the next fault of those allowed, at a
  * random moment of a clock; shortly, or until the others have gone on without
  * it; then it comes back, or another one in its place, and all go on. In a pause
@@ -13,15 +13,16 @@
  *
  * fault_overlay KEY=VALUE…: kinds (joined by +: kill; stop; down, the relay's
  * link; way, what goes one way is lost: to or from the relay, or from it to one
- * other host), rounds, seed, net (direct; netns, which down and way need),
+ * other host; node, the node with the registry is killed and started again, and all
+ * is acknowledged on disk), rounds, seed, net (direct; netns, which down and way need),
  * workers, nodes, rows (of each partition), policy (PSD_OVERLAY),
- * lost_after_ms, limit_ms (0: lost_after_ms + 2000), logs (1: those of the
- * nodes are printed).
- * 77: this machine does not allow the net.
+ * max_delay (BSP without it), lost_after_ms, limit_ms (0: lost_after_ms + 2000), logs (1: those of
+ * the nodes are printed). 77: this machine does not allow the net.
  */
 #include <dirent.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -37,7 +38,8 @@
 #include "view.h"
 
 #define SKIPPED 77
-#define N_KINDS 4
+#define N_KINDS 5
+#define NODE_KIND 4   /* place in kinds of what needs ack disk */
 #define SHORT_MS 800  /* at most, of faults that nobody is lost by */
 #define MOMENT_MS 40  /* of a round, before its fault */
 #define GONE_ON 3     /* clocks: who was there may have sent its marks of two */
@@ -54,6 +56,7 @@ typedef struct options {
     unsigned lost_after_ms;
     unsigned limit_ms;
     unsigned logs;
+    int32_t max_delay;
     cluster_net_t net;
     char policy[16];
 } options_t;
@@ -162,15 +165,24 @@ static bool play_way(test_t *test, unsigned victim)
     return netns_set_link(test->netns[victim], own, true, true) && good;
 }
 
+/* All of it comes back from its disk. */
+static bool play_node(test_t *test, unsigned victim)
+{
+    (void)victim;
+    CHECK(cluster_kill(&test->cluster, 0, SIGKILL));
+    pass(1 + below(test, SHORT_MS));
+    CHECK(cluster_restart(&test->cluster, 0));
+    pushers_count(&test->pushers);
+    return pushers_wait(&test->pushers, PUSHERS_MAX, GONE_ON);
+}
+
 static const struct kind {
     const char *name;
     bool needs_netns;
     bool (*play)(test_t *test, unsigned victim); /* from its begin to its end */
 } kinds[N_KINDS] = {
-    {"kill", false, play_kill},
-    {"stop", false, play_stop},
-    {"down", true, play_down},
-    {"way", true, play_way},
+    {"kill", false, play_kill}, {"stop", false, play_stop}, {"down", true, play_down},
+    {"way", true, play_way},    {"node", false, play_node},
 };
 
 /* ---- what is there ---- */
@@ -317,6 +329,7 @@ static bool play(test_t *test, unsigned kind, unsigned victim)
     pushers_t *pushers = &test->pushers;
     uint64_t longest_ms = 0;
     uint64_t delay_ms = 0;
+    uint64_t after_ms = 0;
     unsigned n_lost = 0;
 
     pushers_count(pushers);
@@ -329,7 +342,8 @@ static bool play(test_t *test, unsigned kind, unsigned victim)
     pushers_count(pushers);
     CHECK(pushers_wait(pushers, PUSHERS_MAX, GONE_ON));
     CHECK(end_round(test));
-    delay_ms = read_delay(test) - delay_ms;
+    after_ms = read_delay(test);
+    delay_ms = after_ms > delay_ms ? after_ms - delay_ms : after_ms; /* of another process */
     longest_ms = pushers_longest(pushers, victim);
     n_lost = pushers_lost(pushers, PUSHERS_MAX) - pushers_lost(pushers, victim);
     tally->n_rounds++;
@@ -391,7 +405,12 @@ static bool make_table(test_t *test)
     (void)snprintf(rows, sizeof rows, "%u", PUSHERS_PARTITIONS);
     CHECK_OK(psd_spec_set(spec, "partitions", rows, err), err);
     CHECK_OK(psd_spec_set(spec, "type", "i64", err), err);
-    CHECK_OK(psd_spec_set(spec, "combine", "clock-sum", err), err);
+    CHECK_OK(
+        psd_spec_set(spec, "combine", test->options.max_delay == 0 ? "clock-sum" : "each", err),
+        err);
+    if ((test->options.kinds >> NODE_KIND & 1) != 0) {
+        CHECK_OK(psd_spec_set(spec, "ack", "disk", err), err);
+    }
     CHECK_OK(psd_table_create(test->view.client, PUSHERS_JOB, spec, &table, err), err);
     psd_table_close(&table);
     psd_spec_destroy(&spec);
@@ -423,6 +442,7 @@ static bool start(test_t *test)
     pushers_args_t args = {.transport = options->net == CLUSTER_NETNS ? "tcp" : "auto",
                            .policy = options->policy,
                            .n_workers = options->workers,
+                           .max_delay = options->max_delay,
                            .n_rows = options->rows,
                            .seed = options->seed};
 
@@ -512,6 +532,13 @@ static bool read_word(options_t *options, const char *key, const char *value)
     if (strcmp(key, "net") == 0) {
         options->net = strcmp(value, "netns") == 0 ? CLUSTER_NETNS : CLUSTER_DIRECT;
         return options->net == CLUSTER_NETNS || strcmp(value, "direct") == 0;
+    }
+    if (strcmp(key, "max_delay") == 0) {
+        char *end = NULL;
+        long delay = strtol(value, &end, 10);
+
+        options->max_delay = (int32_t)delay;
+        return end != value && *end == '\0' && delay >= -1 && delay <= 100;
     }
     (void)snprintf(options->policy, sizeof options->policy, "%s", value);
     return strcmp(key, "policy") == 0 && *value != '\0';

@@ -139,8 +139,9 @@ static psd_status_t do_clock(worker_t *self)
     return rc;
 }
 
-/* Nobody finishes a clock that this worker has not begun: so who is first to
- * name it has named one that all others see in time. */
+/* In BSP nobody finishes a clock that this worker has not begun: so who is first to
+ * name it has named one that all others see in time. Else who is ahead of it pauses
+ * at once, and the others come after. */
 static void pause_where_wanted(worker_t *self)
 {
     pusher_page_t *page = self->page;
@@ -172,7 +173,8 @@ static psd_status_t connect_once(worker_t *self)
     }
     psd_options_destroy(&options);
     if (rc == PSD_OK) {
-        rc = psd_join(self->client, PUSHERS_JOB, self->rank, self->n_workers, 0, self->err);
+        rc = psd_join(self->client, PUSHERS_JOB, self->rank, self->n_workers, self->page->max_delay,
+                      self->err);
     }
     return rc != PSD_OK ? rc : psd_table_open(self->client, PUSHERS_JOB, &self->table, self->err);
 }

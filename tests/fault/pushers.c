@@ -334,6 +334,7 @@ bool pushers_start(pushers_t *self, const pushers_args_t *args)
     self->page_fd = fcntl(self->page_fd, F_DUPFD_CLOEXEC, 10);
     self->page = pusher_page_open(self->page_fd);
     CHECK(self->page != NULL);
+    self->page->max_delay = args->max_delay;
     for (unsigned i = 0; i < args->n_workers; i++) {
         CHECK(spawn(self, i));
     }

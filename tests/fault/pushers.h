@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pushers - a BSP job with an overlay, whose workers count in shared memory
+ * pushers - a job with an overlay, whose workers count in shared memory
  *
  * What     Processes of their own. In each clock a worker pushes one delta to
  *          its cells of every partition, finishes the clock, waits for the push
@@ -33,7 +33,8 @@ typedef struct pushers_args {
     const char *transport; /* "auto", "tcp" */
     const char *policy;    /* PSD_OVERLAY */
     unsigned n_workers;    /* 2 .. PUSHERS_MAX */
-    uint64_t n_rows;       /* of each partition */
+    int32_t max_delay;
+    uint64_t n_rows; /* of each partition */
     uint64_t seed;
     int netns[PUSHERS_MAX];         /* where each lives … */
     const char *hosts[PUSHERS_MAX]; /* … and listens; NULL: here */
@@ -55,6 +56,7 @@ typedef struct pusher_slot {
 } pusher_slot_t;
 
 typedef struct pusher_page {
+    int32_t max_delay;
     _Atomic bool is_wanted;    /* a pause; its clock is … */
     _Atomic uint64_t pause_at; /* … this one; 0: nobody has named it yet */
     _Atomic bool is_over;      /* they leave when the pause ends */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Workers that add up each other's deltas: the same bits with PSD_OVERLAY=tree, pairs and queue as
  * without, with one to five workers, and exact sums when one of them is killed in the middle, or
- * leaves. One job's pushes end their clocks, the
- * others push and then call psd_clock, and sometimes wait for the push before. */
+ * leaves; those also with max_delay 2 and -1, where each worker sees its own pushes at once. One
+ * job's pushes end their clocks, the others push and then call psd_clock, and sometimes wait for
+ * the push before. */
 #include <psd.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -41,6 +42,7 @@ typedef struct run {
     bool leaves;        /* it leaves as early */
     const char *policy; /* PSD_OVERLAY; auto leaves so little to the star */
     uint32_t n_workers;
+    int32_t max_delay;
     _Atomic int *acknowledged; /* shared: clocks of the victim */
 } run_t;
 
@@ -187,6 +189,8 @@ static bool train(const run_t *run, uint32_t worker, psd_client_t *client, psd_t
         }
 
         CHECK_OK(psd_pull(table, &row, 1, value, 1, err), err);
+        CHECK(run->max_delay == 0 ||
+              value[0] == clock); /* its own pushes, also those on their way */
         CHECK(push(run, client, table, rows, deltas, n, clock,
                    run->kills && worker == VICTIM && clock == DIES_AT, err));
         if (worker == VICTIM) {
@@ -224,7 +228,7 @@ static bool work(const run_t *run, uint32_t worker, psd_error_t *err)
     if (getenv("PSD_OVERLAY") == NULL) { /* with it that is the default */
         CHECK_OK(psd_spec_set(spec, "combine", "clock-sum", err), err);
     }
-    CHECK_OK(psd_join(client, run->job, worker, run->n_workers, 0, err), err);
+    CHECK_OK(psd_join(client, run->job, worker, run->n_workers, run->max_delay, err), err);
     CHECK_OK(psd_table_ensure(client, run->job, spec, &table, err), err);
     if (getenv("PSD_OVERLAY") != NULL) {
         CHECK(wait_for_plan(client, run, err));
@@ -435,13 +439,15 @@ static bool sums_are_exact(const daemon_t *d, run_t *run, const int64_t *values)
     int acknowledged = 0;
     double bundles = count(d, "request=\"bundle\"");
 
-    (void)snprintf(job, sizeof job, "counted_%s%s", run->policy, run->leaves ? "_leaves" : "");
+    (void)snprintf(job, sizeof job, "counted_%s%s_%d", run->policy, run->leaves ? "_leaves" : "",
+                   run->max_delay);
     run->job = job;
     run->is_counted = true;
     run->is_listed = false;
     run->kills = !run->leaves;
     atomic_store(run->acknowledged, 0);
     CHECK(run_job(run, true));
+    (void)printf("%s: %g bundles\n", job, count(d, "request=\"bundle\"") - bundles);
     CHECK(count(d, "request=\"bundle\"") > bundles);
     CHECK(read_table(run, (void *)values));
     acknowledged = atomic_load(run->acknowledged);
@@ -518,6 +524,12 @@ int main(void)
     ok = ok && bits_are_the_same(&d, &run, (char *)values);
     for (size_t i = 0; i < 2 * sizeof POLICIES / sizeof *POLICIES; i++) {
         run.policy = POLICIES[i / 2];
+        run.leaves = i % 2 != 0;
+        ok = ok && sums_are_exact(&d, &run, values);
+    }
+    run.policy = "tree";
+    for (size_t i = 0; i < 4; i++) {
+        run.max_delay = i / 2 == 0 ? 2 : -1;
         run.leaves = i % 2 != 0;
         ok = ok && sums_are_exact(&d, &run, values);
     }

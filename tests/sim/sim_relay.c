@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A relay without a machine: it keeps pushes and marks of one clock and partition for a while, adds
- * up what seems to be whole, and sends it as one bundle, now and then twice. It knows little: what
- * of it may be taken is the shard's business. Clients send again what it does not bring. */
+ * up what seems to be whole, and sends it as one bundle, now and then twice. With a max_delay other
+ * than 0 those of any clocks are one sum. It knows little: what of it may be taken is the shard's
+ * business. Clients send again what it does not bring. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +37,8 @@ typedef struct lot {
 } lot_t;
 
 struct sim_relay {
-    lot_t **lots; /* owned */
+    bool is_timed; /* no clock holds a lot together */
+    lot_t **lots;  /* owned */
     size_t n;
     size_t capacity;
     uint64_t taken[SIM_PARTITIONS_MAX][SIM_CLIENTS_MAX]; /* the last seq that came here */
@@ -52,10 +54,12 @@ typedef struct node {
 
 void sim_relay_start(sim_t *sim)
 {
-    if (sim->weather.relayed > 0 && sim->plan.max_delay == 0 &&
-        sim->plan.spec.combine != PS_COMBINE_EACH) {
+    bool is_timed = sim->plan.max_delay != 0;
+
+    if (sim->weather.relayed > 0 && (is_timed || sim->plan.spec.combine != PS_COMBINE_EACH)) {
         sim->relay = ps_alloc(1, sizeof *sim->relay);
         sim_need(sim->relay != NULL, "memory for a relay");
+        sim->relay->is_timed = is_timed;
         sim->plan.resend_ms += ps_rng_below(&sim->net, PATIENCE_MS);
     }
 }
@@ -172,7 +176,7 @@ bool sim_relay_takes(sim_t *sim, sim_client_t *client, uint64_t link, const ps_m
         return false;
     }
     taken = &self->taken[partition][client->number];
-    lot = lot_of(sim, partition, clock);
+    lot = lot_of(sim, partition, self->is_timed ? 0 : clock);
     if (item.seq <= *taken || !fits(lot, &item)) {
         return false;
     }
@@ -236,6 +240,7 @@ static void list_from(const sim_t *sim, const item_t **items, size_t n, ps_bundl
 {
     for (size_t i = 0; i < n; i++) {
         const sim_client_t *client = client_of(sim, items[i]);
+        ps_bundle_from_t *from = NULL;
 
         if (i == 0 || order_of(sim, items[i - 1]) != order_of(sim, items[i])) {
             bundle->from[bundle->n_from++] = (ps_bundle_from_t){.session = items[i]->session,
@@ -245,7 +250,12 @@ static void list_from(const sim_t *sim, const item_t **items, size_t n, ps_bundl
                                                                 .joins = client->life};
         }
         bundle->from[bundle->n_from - 1].last_seq = items[i]->seq;
-        bundle->from[bundle->n_from - 1].marks = items[i]->marks;
+        from = &bundle->from[bundle->n_from - 1];
+        from->marks =
+            (uint8_t)((sim->relay->is_timed ? from->marks : 0) + (items[i]->marks ? 1 : 0));
+        from->tail = !sim->relay->is_timed ? 0
+                     : items[i]->marks     ? PS_BUNDLE_TAIL_MARK
+                                           : PS_BUNDLE_TAIL_PUSH;
     }
 }
 
@@ -340,6 +350,31 @@ static int by_first(const void *left, const void *right)
     return (a->first > b->first) - (a->first < b->first);
 }
 
+/* All of it in one span, whatever is missing. */
+static void add_at_once(sim_t *sim, const item_t **items, size_t n, ps_bundle_t *bundle,
+                        ps_payload_t **ret_payloads)
+{
+    ps_combine_part_t parts[ITEMS_MAX];
+    node_t sum = {.whole = true};
+    size_t n_parts = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (items[i]->payload != NULL) {
+            parts[n_parts++] = (ps_combine_part_t){.first = client_of(sim, items[i])->worker,
+                                                   .n = 1,
+                                                   .slice = &items[i]->slice,
+                                                   .payload = items[i]->payload};
+        }
+    }
+    if (n_parts > 0) {
+        add_up(sim, parts, n_parts, &sum);
+    }
+    end_node(bundle, &sum, 0, SIM_WORKERS_MAX, ret_payloads);
+    for (uint16_t i = 0; i < bundle->n_spans; i++) {
+        bundle->spans[i].n_from = bundle->n_from;
+    }
+}
+
 static void add_all(sim_t *sim, const item_t **items, size_t n, ps_bundle_t *bundle,
                     ps_payload_t **ret_payloads)
 {
@@ -405,7 +440,11 @@ void sim_relay_send(sim_t *sim, uint64_t number, bool again)
     }
     lot->sent = true;
     list_from(sim, items, n, &bundle);
-    add_all(sim, items, n, &bundle, payloads);
+    if (sim->relay->is_timed) {
+        add_at_once(sim, items, n, &bundle, payloads);
+    } else {
+        add_all(sim, items, n, &bundle, payloads);
+    }
     payload = bytes_of(&bundle);
     message.bundle = (ps_msg_bundle_t){.request = FIRST_REQUEST + number,
                                        .table = SIM_TABLE,

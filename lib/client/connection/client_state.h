@@ -103,7 +103,8 @@ typedef struct ps_known_table {
     uint32_t n_partitions;
     char name[PS_NAME_MAX + 1];
     bool in_job;                /* marks go to its partitions */
-    bool adds_up;               /* its clocks are added up, and the relay knows it */
+    bool adds_up;               /* its clocks are added up, and the relay knows it … */
+    bool adds_any;              /* … or its pushes are, whenever they come (max_delay not 0) */
     ps_request_queue_t *queues; /* owned; one for each partition */
 } ps_known_table_t;
 
@@ -133,6 +134,7 @@ typedef struct ps_client_worker {
     uint64_t start;       /* clocks counted as finished when it joined */
     psd_status_t ended;   /* PSD_OK, or why it is no worker any more */
     bool has_overlay;     /* it asks for one, so that tables which it makes can use it */
+    bool is_timed;        /* its job's max_delay is not 0: no clock holds deltas together */
 } ps_client_worker_t;
 
 /* What lib/client/job does in each turn of a worker's client. */

@@ -40,12 +40,13 @@ typedef struct ps_desk_lot {
 } ps_desk_lot_t;
 STAILQ_HEAD(ps_desk_lots, ps_desk_lot);
 
-/* A table of the job, whose clocks are added up. */
+/* A table of the job, whose clocks are added up, or whose pushes are. */
 typedef struct ps_desk_table {
     STAILQ_ENTRY(ps_desk_table) in_list;
     uint32_t id;
     ps_type_t type;
     uint32_t width;
+    bool is_timed; /* pushes: of any clock, in any order */
     char name[PS_NAME_MAX + 1];
     uint32_t n_routes;
     ps_route_t *routes; /* owned; one for each partition */

@@ -238,7 +238,9 @@ static psd_status_t become(psd_client_t *client, const ps_wish_t *wish, ps_beat_
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = make_question(wish);
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     PSD_AUTO(ps_free_at) ps_membership_t *self = ps_alloc(1, sizeof *self);
-    ps_client_worker_t worker = {.stamp.worker = wish->worker, .has_overlay = wish->has_overlay};
+    ps_client_worker_t worker = {.stamp.worker = wish->worker,
+                                 .has_overlay = wish->has_overlay,
+                                 .is_timed = wish->max_delay != 0};
     psd_status_t rc = PSD_OK;
 
     if (self == NULL) {

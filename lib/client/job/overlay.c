@@ -157,12 +157,16 @@ static psd_status_t choose(const ps_wish_t *wish, choice_t *ret, psd_error_t *er
     if (rc != PSD_OK || !ps_policy_find(said.text, &ret->rules.policy)) {
         return rc; /* off */
     }
-    if (wish->max_delay != 0) {
+    if (wish->max_delay != 0 && ret->rules.policy != PS_POLICY_TREE) {
         return psd_error_set(err, PSD_INVALID,
-                             "%s makes PSD_OVERLAY \"%s\", which needs max_delay 0; it is %d",
+                             "%s makes PSD_OVERLAY \"%s\", which needs max_delay 0; it is %d; "
+                             "allowed with it: tree, off",
                              said.origin, said.text, wish->max_delay);
     }
     rc = choose_ways(ret, err);
+    /* rows of one moment are not those of the next: nobody can share them */
+    ret->down = ret->down && wish->max_delay == 0;
+    ret->rules.both_ways = ret->down;
     if (rc != PSD_OK) {
         return rc;
     }

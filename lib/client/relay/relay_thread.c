@@ -13,7 +13,8 @@
 #include "transport/threads/thread.h"
 
 #define HIGH_WATER 64
-#define HOLD_MS 50 /* for the others, while nobody has measured the network */
+#define HOLD_MS 50      /* for the others, while nobody has measured the network */
+#define HOLD_TIMED_MS 5 /* … where no clock says what belongs together */
 /* Without a sign of life of who has a bundle. */
 #define PATIENCE_MS 2000
 #define LIMIT_BYTES (UINT64_C(256) << 20)
@@ -155,8 +156,10 @@ bool ps_relay_key_of(const ps_relay_thread_t *self, uint32_t table, uint32_t par
     }
     *ret_key = (ps_relay_key_t){.table = table,
                                 .partition = partition,
-                                .clock = clock,
+                                .clock = known->is_timed ? 0 : clock,
                                 .colour = table + partition,
+                                .is_timed = known->is_timed,
+                                .any_order = known->is_timed,
                                 .type = known->type,
                                 .width = known->width};
     return true;
@@ -356,6 +359,7 @@ psd_status_t ps_relay_thread_start(ps_relay_thread_t *self, const ps_relay_speak
 {
     const ps_relay_settings_t settings = {.worker = speaker->worker,
                                           .hold_ms = HOLD_MS,
+                                          .hold_timed_ms = HOLD_TIMED_MS,
                                           .patience_ms = PATIENCE_MS,
                                           .limit_bytes = LIMIT_BYTES};
     int failure = 0;

@@ -10,6 +10,7 @@
  */
 #include "base/alloc.h"
 #include "client/requests/by_peer.h"
+#include "client/requests/lend.h"
 #include "client/requests/ticket.h"
 #include "client/requests/trace.h"
 
@@ -186,6 +187,8 @@ void ps_queue_forget_peers(ps_request_queue_t *self)
 {
     self->n_refused = self->n_late = 0;
     self->refused_at = self->direct_until = 0;
+    self->has_ended = self->is_unfit = false;
+    self->finished = 0;
 }
 
 static bool goes_before(const ps_slice_request_t *a, const ps_slice_request_t *b)
@@ -270,6 +273,8 @@ void ps_queue_run(psd_client_t *client, ps_request_queue_t *queue)
         }
         if (waits) {
             passed = true;
+        } else if (!ps_lend_choose(client, request)) {
+            return;
         } else {
             ps_queue_remove(client, request);
             ps_slice_request_send(client, request);
@@ -305,6 +310,7 @@ void ps_slice_request_finish(psd_client_t *client, ps_slice_request_t **request_
         queue->sent_bytes -= self->sent_bytes;
     }
     ps_trace_ended(self);
+    ps_lend_ended(self);
     if (ticket != NULL) {
         TAILQ_REMOVE(&ticket->requests, self, in_ticket);
         ps_ticket_end_if_done(client, ticket);

@@ -216,8 +216,11 @@ static psd_status_t open_or_make(psd_client_t *client, const char *op, const cha
         rc = ps_table_spec_copy(&spec->spec, &named, err);
     }
     if (rc == PSD_OK && (spec == NULL || !spec->combine_set)) {
-        rc = ps_spec_settle_combine(
-            &named, client->worker.has_overlay ? PS_COMBINE_CLOCK_SUM : PS_COMBINE_EACH, err);
+        rc = ps_spec_settle_combine(&named,
+                                    client->worker.has_overlay && !client->worker.is_timed
+                                        ? PS_COMBINE_CLOCK_SUM
+                                        : PS_COMBINE_EACH,
+                                    err);
     }
     if (rc == PSD_OK && (spec == NULL || !spec->replicas_set)) {
         rc = ps_spec_settle_replicas(&named, err);

@@ -65,6 +65,11 @@ typedef struct ps_aggregate {
     uint32_t partition;
 } ps_aggregate_t;
 
+/* Of a push or mark to a table whose pushes are added up whenever they come (lend.h): */
+#define PS_WAY_NONE 0 /* it has not gone, or is none of these */
+#define PS_WAY_LENT 1
+#define PS_WAY_DIRECT 2
+
 /* Ways of a request that is not sent as it is. */
 #define PS_DETOUR_FILTER 1 /* through its filter */
 #define PS_DETOUR_LEND 2   /* by the relay, if that may be (lend.h) */
@@ -86,6 +91,7 @@ struct ps_slice_request {
     ps_aggregate_t *aggregate; /* borrowed as long as there is a ticket; or NULL */
     ps_op_worker_t worker;     /* as it was when the call was made */
     uint8_t detour;            /* PS_DETOUR_…; 0: straight to the shard */
+    uint8_t way;               /* PS_WAY_…; counted in its queue */
     ps_filter_t filter;
     ps_ack_t ack;
     int32_t priority;
@@ -141,8 +147,14 @@ struct ps_request_queue {
     uint64_t sent_bytes;      /* of their payloads */
     uint64_t marked_seq;      /* of the last push or mark that ended a clock here, if there is a
                                  relay; 0: none */
-    uint32_t n_by_peer;       /* pulls whose rows come from another worker; marks wait for them */
-    uint32_t n_refused;    /* clocks in a row in which rows of other workers were not to be had */
+    uint32_t n_lent;          /* requests under way by the relay … */
+    uint32_t n_direct;  /* … and not, where pushes are added up whenever they come; there also: */
+    bool has_ended;     /* a direct one: the shard knows this client as one of the job */
+    bool is_unfit;      /* the last push could not be lent: marks go as it went */
+    uint64_t finished;  /* clocks, after the last mark that went; 0: none has */
+    uint32_t n_spared;  /* so many that come go directly */
+    uint32_t n_by_peer; /* pulls whose rows come from another worker; marks wait for them */
+    uint32_t n_refused; /* clocks in a row in which rows of other workers were not to be had */
     uint64_t refused_at;   /* the last of them */
     uint32_t n_late;       /* of the clocks that are to be … */
     uint64_t direct_until; /* … pulled directly, since rows did not come in time */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A bundle at its partition: what several clients pushed and marked in one clock, taken as one
- * record when it is the turn of all of it; else each of them sends its own. */
+ * record when it is the turn of all of it; else each of them sends its own. In a job with a
+ * max_delay other than 0 no clock holds it together: it is one sum of what came. */
 #include "base/alloc.h"
 #include "model/store/store_growth.h"
 #include "protocol/admission/admission.h"
@@ -151,8 +152,13 @@ static const char *bar_of(const ps_step_t *step, const ps_partition_t *self,
     if (ps_gate_check(place->gate, from->worker, from->joins, from->member, NULL) != PSD_OK) {
         return "a contributor may not work now";
     }
+    if ((from->tail == 0) != ps_gate_is_bsp(place->gate)) {
+        return "it is a bundle of a job with another max_delay";
+    }
     /* a lower mark would be ignored; a higher one would leap over clocks of which more may come */
-    return !from->marks || ps_gate_is_at(place->gate, from->worker, from->member, clock)
+    return !ps_gate_is_bsp(place->gate) || from->marks == 0 ||
+                   (from->marks == 1 &&
+                    ps_gate_is_at(place->gate, from->worker, from->member, clock))
                ? NULL
                : "a contributor that marks is in another clock";
 }
@@ -190,7 +196,8 @@ static const char *bar_of_span(ps_step_t *step, ps_partition_t *self, const ps_j
                                .payload = payload};
     ps_job_place_t *same = NULL;
 
-    if (!ps_bundle_fills(place, &look->bundle, span, look->request->clock)) {
+    if (ps_gate_is_bsp(place->gate) &&
+        !ps_bundle_fills(place, &look->bundle, span, look->request->clock)) {
         return "others at a span's positions push by themselves";
     }
     if (payload == NULL || ps_partition_check(step, self, &push, &same, NULL) != PSD_OK) {
@@ -200,12 +207,29 @@ static const char *bar_of_span(ps_step_t *step, ps_partition_t *self, const ps_j
     return NULL;
 }
 
+/* Why a job without clocks in its bundles cannot bring this one now, or NULL. A checkpoint counts
+ * clocks, and the bundle does not say of which its pushes are. */
+static const char *bar_of_time(const ps_partition_t *self, const ps_job_place_t *place,
+                               const look_t *look)
+{
+    const ps_partition_image_t *image = &self->image;
+
+    if (look->bundle.n_spans > 1) {
+        return "it has more than one sum, and they are applied at once";
+    }
+    if (image->view.state == PS_IMAGE_PENDING && image->exact && image->job == look->request->job) {
+        return "a checkpoint is about to begin";
+    }
+    return ps_bundle_is_open(place, &look->bundle) ? NULL : "the gate is closed to a contributor";
+}
+
 /* Why the sender cannot bring a bundle, or NULL. */
 static const char *bar_of_sender(const ps_partition_t *self, const ps_job_place_t *place,
                                  const ps_request_t *request)
 {
-    if (place == NULL || !ps_gate_is_bsp(place->gate) || self->spec->combine == PS_COMBINE_EACH) {
-        return "the table does not add up this job's clocks";
+    if (place == NULL || (ps_gate_is_bsp(place->gate) ? self->spec->combine == PS_COMBINE_EACH
+                                                      : !ps_partition_sums_at_once(self))) {
+        return "the table does not add up what this job pushes";
     }
     return ps_gate_check(place->gate, request->worker, request->joins, request->member, NULL) ==
                    PSD_OK
@@ -240,6 +264,9 @@ static const char *bar_of_all(ps_step_t *step, ps_partition_t *self, const ps_jo
     if (bar == NULL && self->replicas != NULL &&
         ps_payload_size(look->payload) > step->args.record_bytes - PS_RECORD_BESIDE) {
         bar = "one frame of limits.frame_bytes cannot replicate it";
+    }
+    if (bar == NULL && !ps_gate_is_bsp(place->gate)) {
+        bar = bar_of_time(self, place, look);
     }
     for (uint16_t i = 0; bar == NULL && i < look->bundle.n_from; i++) {
         bar = bar_of(step, self, place, &look->bundle.from[i], look->request->clock);
@@ -306,10 +333,10 @@ static bool take(ps_step_t *step, ps_partition_t *self, const look_t *look)
         split(step, look->request, 0, bar);
         return true;
     }
-    if (!ps_partition_settle_combine(step, self, place)) {
+    if (ps_gate_is_bsp(place->gate) && !ps_partition_settle_combine(step, self, place)) {
         return false;
     }
-    if (self->combine == PS_COMBINE_EACH) {
+    if (ps_gate_is_bsp(place->gate) && self->combine == PS_COMBINE_EACH) {
         split(step, look->request, 0, "the table adds up clocks from the next one on");
         return true;
     }

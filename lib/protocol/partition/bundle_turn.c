@@ -110,3 +110,47 @@ bool ps_bundle_fills(const ps_job_place_t *place, const ps_bundle_t *bundle,
     }
     return true;
 }
+
+/* Marks of the worker in the bundle, whose contributors from *at on are those of it and of workers
+ * that come later. Of several members others may be behind: those do not count. */
+static uint64_t marks_of(const ps_bundle_t *bundle, uint16_t *at, uint32_t worker, uint32_t members)
+{
+    while (*at < bundle->n_from && bundle->from[*at].worker < worker) {
+        (*at)++;
+    }
+    return members == 1 && *at < bundle->n_from && bundle->from[*at].worker == worker
+               ? bundle->from[*at].marks
+               : 0;
+}
+
+/* Where its last push or mark belongs: the mark of a clock goes with the pushes of that clock. */
+static uint64_t clock_of(const ps_gate_t *gate, const ps_bundle_from_t *from)
+{
+    uint64_t finished = ps_gate_mark_of(gate, from->worker, from->member);
+
+    return finished + from->marks - (from->tail == PS_BUNDLE_TAIL_MARK ? 1 : 0);
+}
+
+bool ps_bundle_is_open(const ps_job_place_t *place, const ps_bundle_t *bundle)
+{
+    uint64_t needed = 0;
+    uint16_t at = 0;
+
+    for (uint16_t i = 0; i < bundle->n_from; i++) {
+        uint64_t needs = ps_gate_needs(place->gate, clock_of(place->gate, &bundle->from[i]));
+
+        needed = needs > needed ? needs : needed;
+    }
+    for (size_t i = 0; needed > 0 && i < ps_gate_n_workers(place->gate); i++) {
+        uint32_t worker = 0;
+        uint32_t members = 0;
+        uint64_t finished = ps_gate_finished(place->gate, i, &worker);
+
+        (void)ps_gate_marks(place->gate, i, &members);
+        if (ps_gate_expects_more(place->gate, i, needed - 1) &&
+            finished + marks_of(bundle, &at, worker, members) < needed) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -47,4 +47,10 @@ bool ps_bundle_is_whole(const ps_job_place_t *place, const ps_bundle_from_t *fro
  */
 bool ps_bundle_fills(const ps_job_place_t *place, const ps_bundle_t *bundle,
                      const ps_bundle_span_t *span, uint64_t clock);
+/*
+ * Of a job with a max_delay other than 0, whose bundles have no clock: true when the gate is open
+ * to all that the bundle brings, counting the marks that it brings itself. A bundle for which it is
+ * closed must not wait for its clock, since the slowest worker's push may be in it.
+ */
+bool ps_bundle_is_open(const ps_job_place_t *place, const ps_bundle_t *bundle);
 #endif

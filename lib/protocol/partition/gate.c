@@ -271,6 +271,20 @@ bool ps_gate_is_at(const ps_gate_t *self, uint32_t worker, uint32_t member, uint
     return found != NULL && member < found->is.n_members && found->marks[member] == clock;
 }
 
+uint64_t ps_gate_mark_of(const ps_gate_t *self, uint32_t worker, uint32_t member)
+{
+    const gate_worker_t *found = find_worker(self, worker);
+
+    return found != NULL && member < found->is.n_members ? found->marks[member] : 0;
+}
+
+uint64_t ps_gate_needs(const ps_gate_t *self, uint64_t clock)
+{
+    return self->max_delay < 0 || clock < (uint64_t)self->max_delay
+               ? 0
+               : clock - (uint64_t)self->max_delay;
+}
+
 void ps_gate_mark(ps_gate_t *self, uint32_t worker, uint32_t member, uint64_t clock)
 {
     const gate_worker_t *found = find_worker(self, worker);

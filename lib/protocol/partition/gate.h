@@ -46,6 +46,11 @@ bool ps_gate_is_open(const ps_gate_t *self, uint64_t clock);
 bool ps_gate_takes_mark(const ps_gate_t *self, uint32_t worker, uint32_t member, uint64_t clock);
 /* True when the member has finished that many clocks here. The worker was checked. */
 bool ps_gate_is_at(const ps_gate_t *self, uint32_t worker, uint32_t member, uint64_t clock);
+/* The clocks that the member has finished here. The worker was checked. */
+uint64_t ps_gate_mark_of(const ps_gate_t *self, uint32_t worker, uint32_t member);
+/* How many clocks every live worker must have finished for the gate to be open to one that has
+ * finished `clock`. */
+uint64_t ps_gate_needs(const ps_gate_t *self, uint64_t clock);
 /* Sets a mark; a lower one than before is ignored. The worker was checked. */
 void ps_gate_mark(ps_gate_t *self, uint32_t worker, uint32_t member, uint64_t clock);
 /* Closed clocks: the number that every live worker has finished. Never

@@ -52,6 +52,8 @@ PSD_MUST_CHECK bool ps_partition_replay_bundle(ps_step_t *step, ps_partition_t *
                                                const ps_record_t *record, ps_payload_t *payload);
 PSD_MUST_CHECK bool ps_partition_takes_bundle(const ps_partition_t *self, const ps_record_t *record,
                                               ps_payload_t *payload);
+/* Deltas of several pushes may come as one sum where pushes are applied at once. */
+bool ps_partition_sums_at_once(const ps_partition_t *self);
 /* The entry of an open clock that a span becomes. It owns a list and holds a payload. false: no
  * memory. */
 PSD_MUST_CHECK bool ps_partition_span_entry(const ps_record_t *record, const ps_bundle_t *bundle,

@@ -22,6 +22,11 @@
  *          bundle, goes to the nodes, each lot alone.
  *          Who was waited for in vain is not waited for at that partition in the clocks that
  *          follow, until it has come in one to nine of them.
+ *          Where no clock holds lots together (SSP, ASP) it sends hold_timed_ms after the first
+ *          of them came; where somebody is missing who was in the last bundle, as long after it as
+ *          the transfer is predicted to take; and not while another bundle of that partition is on
+ *          its way to the next relay or the nodes, unless memory is short: what comes meanwhile is
+ *          added up.
  * Duty     None that anybody relies on. Each origin keeps its delta until the server's own
  *          acknowledgement (lent.h), and the server's windows take each seq once. So a relay may
  *          give anything back, or die.
@@ -59,11 +64,12 @@
 #define PS_RELAY_WAIT_MOST_MS 5000
 
 typedef struct ps_relay_settings {
-    uint32_t worker;      /* this relay's position; PS_RELAY_NOBODY: a gateway */
-    uint64_t hold_ms;     /* at least, for what else may come */
-    uint64_t patience_ms; /* without a sign of life of who has a bundle; also the longest wait
-                             where somebody has measured the network */
-    uint64_t limit_bytes; /* of all that is held */
+    uint32_t worker;        /* this relay's position; PS_RELAY_NOBODY: a gateway */
+    uint64_t hold_ms;       /* at least, for what else may come … */
+    uint64_t hold_timed_ms; /* … where no clock says what that is; 0: as hold_ms */
+    uint64_t patience_ms;   /* without a sign of life of who has a bundle; also the longest wait
+                               where somebody has measured the network */
+    uint64_t limit_bytes;   /* of all that is held */
 } ps_relay_settings_t;
 
 /* What lots have in common that may become one. */
@@ -72,7 +78,7 @@ typedef struct ps_relay_key {
     uint32_t partition;
     uint64_t clock; /* that the workers have finished; lots of other clocks are never added */
     uint32_t colour;
-    bool is_timed;  /* no clock holds them together (SSP, ASP): hold_ms alone decides */
+    bool is_timed;  /* no clock holds them together (SSP, ASP), so it is 0 here */
     bool any_order; /* of sums; see relay_sum.h */
     ps_type_t type;
     uint32_t first_col; /* of the partition … */

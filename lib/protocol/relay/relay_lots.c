@@ -124,7 +124,7 @@ void ps_relay_count_marks(const ps_relay_tree_t *tree, const group_t *group,
             const ps_bundle_from_t *from = &lot->goods.from[i];
             uint32_t number = ps_relay_tree_find(tree, from->worker);
 
-            if (from->marks && number != UINT32_MAX) {
+            if ((from->marks > 0 || group->key.is_timed) && number != UINT32_MAX) {
                 marks[number]++;
             }
         }
@@ -176,6 +176,13 @@ void ps_relay_note_debts(ps_relay_t *self, uint64_t now_ms, group_t *group,
     group->has_waited = group->has_waited || in_vain;
 }
 
+/* Where no clock says who brings more: who was in the last bundle. */
+static bool is_expected(const group_t *group, uint32_t position)
+{
+    return group->key.is_timed ? ps_relay_has_bit(group->went, position)
+                               : !ps_relay_has_bit(group->passed, position);
+}
+
 /* The first worker below that is waited for and not in; PS_RELAY_NOBODY: there is none. */
 uint32_t ps_relay_missing(const ps_relay_t *self, const group_t *group)
 {
@@ -188,7 +195,7 @@ uint32_t ps_relay_missing(const ps_relay_t *self, const group_t *group)
         uint32_t position = ps_relay_tree_position(tree, i);
 
         if (ps_relay_tree_is_below(tree, colour, i) && marks[i] < ps_relay_tree_members(tree, i) &&
-            !ps_relay_has_bit(group->passed, position) && !ps_relay_has_bit(self->gone, position) &&
+            is_expected(group, position) && !ps_relay_has_bit(self->gone, position) &&
             !is_in_debt(self, group, i)) {
             return position;
         }
@@ -207,6 +214,39 @@ static uint64_t guess_ms(const ps_relay_t *self, const ps_relay_tree_t *tree, co
     return guess < PS_RELAY_WAIT_MOST_MS ? guess : PS_RELAY_WAIT_MOST_MS;
 }
 
+/* A bundle of the partition has not arrived there yet. */
+static bool is_on_its_way(const place_t *place)
+{
+    for (const lot_t *lot = place->lots; lot != NULL; lot = lot->next_here) {
+        if (lot->bundle != NULL && !lot->bundle->is_taken) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where no clock holds lots together: a moment, for who is expected as long as one lot of each
+ * worker would take without the overlay, or this one takes. A bundle that is on its way is waited
+ * for; it has its own patience. */
+static uint64_t timed_ms(const ps_relay_t *self, const ps_relay_tree_t *tree, const group_t *group)
+{
+    uint64_t rate = tree->rates[group->key.colour % tree->n_colours];
+    uint64_t hold =
+        self->settings.hold_timed_ms > 0 ? self->settings.hold_timed_ms : self->settings.hold_ms;
+    uint64_t bytes = group->held.n == 0 ? 0 : group->held.first->bytes;
+    uint64_t wait = 0;
+
+    if (is_on_its_way(group->place)) {
+        return UINT64_MAX;
+    }
+    if (ps_relay_missing(self, group) == PS_RELAY_NOBODY) {
+        return hold;
+    }
+    wait = rate > 0 ? bytes * 1000 / rate : bytes * tree->n_workers * 1000 / PS_RELAY_GUESS;
+    wait = wait < self->settings.patience_ms ? wait : self->settings.patience_ms;
+    return wait > hold ? wait : hold;
+}
+
 /* How long deltas wait for others: as long as they are predicted to travel. */
 static uint64_t wait_ms(const ps_relay_t *self, const group_t *group)
 {
@@ -217,7 +257,7 @@ static uint64_t wait_ms(const ps_relay_t *self, const group_t *group)
     uint64_t wait = 0;
 
     if (group->key.is_timed) {
-        return hold;
+        return timed_ms(self, tree, group);
     }
     if (rate > 0) {
         wait = group->bytes > UINT64_MAX / 1000 ? most : group->bytes * 1000 / rate;
@@ -233,7 +273,7 @@ uint64_t ps_relay_group_due(const ps_relay_t *self, const group_t *group)
     uint64_t due = ps_relay_add_ms(group->first_ms, wait_ms(self, group));
     uint64_t urgent = ps_relay_add_ms(group->urgent_ms, self->settings.hold_ms);
 
-    return due < urgent ? due : urgent;
+    return due < urgent || group->key.is_timed ? due : urgent;
 }
 
 bool ps_relay_is_ready(const ps_relay_t *self, uint64_t now_ms, const group_t *group)

@@ -14,13 +14,17 @@ static void note_passing(ps_relay_t *self, uint64_t now_ms, group_t *group)
 
     ps_relay_count_marks(tree, group, marks);
     ps_relay_note_debts(self, now_ms, group, marks);
+    if (group->key.is_timed) {
+        memset(group->went, 0, sizeof group->went); /* of the last bundle */
+    }
     for (const lot_t *lot = group->held.first; lot != NULL; lot = lot->next) {
         for (uint16_t i = 0; i < lot->goods.n_from; i++) {
             uint32_t position = lot->goods.from[i].worker;
             uint32_t number = ps_relay_tree_find(tree, position);
 
             ps_relay_set_bit(group->went, position);
-            if (number != UINT32_MAX && marks[number] >= ps_relay_tree_members(tree, number)) {
+            if (!group->key.is_timed && number != UINT32_MAX &&
+                marks[number] >= ps_relay_tree_members(tree, number)) {
                 ps_relay_set_bit(group->passed, position);
             }
         }

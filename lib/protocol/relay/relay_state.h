@@ -72,7 +72,8 @@ struct group {
     uint64_t first_ms;
     uint64_t urgent_ms;              /* UINT64_MAX: nothing is */
     bool has_waited;                 /* and those that were missing then are noted */
-    uint64_t went[PS_RELAY_WORDS];   /* positions of which something has gone on */
+    uint64_t went[PS_RELAY_WORDS];   /* positions of which something has gone on (where no clock
+                                      * holds it together: in the last bundle) */
     uint64_t passed[PS_RELAY_WORDS]; /* … and all of it */
 };
 

@@ -111,8 +111,7 @@ static entry_t *list_entries(const ps_relay_lot_t *const *lots, size_t n_lots, c
 /* The ranges of one client, one after the other. */
 static bool follows(const ps_bundle_from_t *a, const ps_bundle_from_t *b)
 {
-    return a->session == b->session && a->joins == b->joins && !a->marks &&
-           a->last_seq + 1 == b->first_seq;
+    return a->session == b->session && a->joins == b->joins && a->last_seq + 1 == b->first_seq;
 }
 
 static bool same_client(const ps_bundle_from_t *a, const ps_bundle_from_t *b)
@@ -121,16 +120,20 @@ static bool same_client(const ps_bundle_from_t *a, const ps_bundle_from_t *b)
 }
 
 /* The place after the entries of the client that begins at i; *ret_good: they follow each
- * other. */
-static size_t client_end(const entry_t *entries, size_t n, size_t i, bool *ret_good)
+ * other, and no clock ends between them (any_order: the clocks that end can be counted). */
+static size_t client_end(bool any_order, const entry_t *entries, size_t n, size_t i, bool *ret_good)
 {
+    uint32_t marks = entries[i].from->marks;
     size_t end = i + 1;
 
     *ret_good = true;
     while (end < n && same_client(entries[end].from, entries[i].from)) {
-        *ret_good = *ret_good && follows(entries[end - 1].from, entries[end].from);
+        *ret_good = *ret_good && follows(entries[end - 1].from, entries[end].from) &&
+                    (any_order || entries[end - 1].from->marks == 0);
+        marks += entries[end].from->marks;
         end++;
     }
+    *ret_good = *ret_good && marks <= UINT8_MAX;
     return end;
 }
 
@@ -155,7 +158,7 @@ static size_t worker_end(const ps_relay_sum_args_t *args, const entry_t *entries
 
         is_whole =
             is_whole && entries[i].from->member == members++ && entries[i].from->joins == joins;
-        i = client_end(entries, n, i, &good);
+        i = client_end(args->any_order, entries, n, i, &good);
         is_joined = is_joined && good;
         is_whole = is_whole && entries[i - 1].from->marks;
     }
@@ -432,9 +435,12 @@ static void join_contributors(work_t *self, const entry_t *entries, size_t n)
         bool good = true;
         uint32_t number = ps_relay_tree_find(self->args->tree, from.worker);
 
-        end = client_end(entries, n, i, &good);
+        end = client_end(self->args->any_order, entries, n, i, &good);
         from.last_seq = entries[end - 1].from->last_seq;
-        from.marks = entries[end - 1].from->marks;
+        from.tail = entries[end - 1].from->tail;
+        for (size_t k = i + 1; k < end; k++) {
+            from.marks = (uint8_t)(from.marks + entries[k].from->marks);
+        }
         self->lot->from[self->lot->n_from++] = from;
         if (number != UINT32_MAX) {
             self->has[number] = true;

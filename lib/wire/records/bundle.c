@@ -61,7 +61,8 @@ static void write_from(const ps_bundle_from_t *from, uint8_t *to)
     ps_store_u32(to + 24, from->worker);
     ps_store_u32(to + 28, from->member);
     ps_store_u32(to + 32, from->joins);
-    to[36] = from->marks ? 1 : 0;
+    to[36] = from->marks;
+    to[37] = from->tail;
 }
 
 static void write_span(const ps_bundle_span_t *span, uint8_t *to)
@@ -134,7 +135,8 @@ static psd_status_t read_from(const uint8_t *at, uint16_t i, const ps_bundle_fro
                               .worker = ps_load_u32(at + 24),
                               .member = ps_load_u32(at + 28),
                               .joins = ps_load_u32(at + 32),
-                              .marks = at[36] == 1};
+                              .marks = at[36],
+                              .tail = at[37]};
     if (ret->session == 0) {
         return bad(err, "contributor", i, "session", 0, "1 and more");
     }
@@ -148,8 +150,12 @@ static psd_status_t read_from(const uint8_t *at, uint16_t i, const ps_bundle_fro
     if (ret->worker >= PS_BUNDLE_POSITIONS) {
         return bad(err, "contributor", i, "worker", ret->worker, "0..4095");
     }
-    if (at[36] > 1 || at[37] != 0 || at[38] != 0 || at[39] != 0) {
-        return bad(err, "contributor", i, "marks", ps_load_u32(at + 36), "0, 1");
+    if (ret->marks > ret->last_seq - ret->first_seq + 1) {
+        return bad(err, "contributor", i, "marks", ret->marks, "one for each seq at most");
+    }
+    if (ret->tail > PS_BUNDLE_TAIL_MARK || (ret->tail == PS_BUNDLE_TAIL_MARK && ret->marks == 0) ||
+        at[38] != 0 || at[39] != 0) {
+        return bad(err, "contributor", i, "tail", ps_load_u32(at + 36) >> 8, "0..2; 2 with a mark");
     }
     if (before != NULL && (ret->worker < before->worker ||
                            (ret->worker == before->worker && ret->member <= before->member))) {

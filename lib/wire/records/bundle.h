@@ -9,7 +9,9 @@
  *          little-endian. Each part begins at a multiple of 8, with zeros
  *          between.
  *          contributor (PS_BUNDLE_FROM bytes): session u64, first_seq u64,
- *          last_seq u64, worker u32, member u32, joins u32, marks u8, 3 zeros
+ *          last_seq u64, worker u32, member u32, joins u32, marks u8, tail u8, 2
+ *          zeros (marks: how many clocks end in first_seq … last_seq; with deltas of
+ *          one clock 0 or 1)
  *          span (PS_BUNDLE_SPAN bytes): first u32, n u32, from u16, n_from u16,
  *          rows u8, layout u8, cols u8, type u8, n_rows u64, first_row u64,
  *          n_values u64, first_col u32, n_cols u32
@@ -29,6 +31,10 @@
 #include "wire/messages/message.h"
 
 /* A client whose pushes and marks first_seq … last_seq are in the bundle. */
+/* What last_seq does, where pushes of several clocks are one sum. */
+#define PS_BUNDLE_TAIL_PUSH 1 /* it ends no clock */
+#define PS_BUNDLE_TAIL_MARK 2 /* it does */
+
 typedef struct ps_bundle_from {
     uint64_t session;
     uint64_t first_seq;
@@ -36,7 +42,8 @@ typedef struct ps_bundle_from {
     uint32_t worker;
     uint32_t member;
     uint32_t joins;
-    bool marks; /* the last one ends the clock */
+    uint8_t marks; /* clocks that end there; of a job with max_delay 0: 1, and the last one does */
+    uint8_t tail;  /* PS_BUNDLE_TAIL_… of a job with another max_delay; else 0 */
 } ps_bundle_from_t;
 
 /* Deltas of the workers at some positions, added up. */

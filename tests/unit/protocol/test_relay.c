@@ -452,6 +452,88 @@ Test(relay, without_clocks_hold_ms_decides)
     cr_assert_eq(deed.lot->from[0].last_seq, 6);
 }
 
+/* What comes while a bundle is on its way there is added up, over ends of clocks, too. */
+Test(relay, without_clocks_one_bundle_goes_after_the_other)
+{
+    ps_relay_key_t key = KIT_KEY;
+    ps_relay_giver_t giver = {.worker = 1, .plan = 1};
+    uint64_t number = 0;
+
+    key.clock = 0;
+    key.is_timed = true;
+    key.any_order = true;
+    for (uint64_t seq = 5; seq < 8; seq++) {
+        PSD_AUTO(kit_lot_done) kit_lot_t lot;
+
+        kit_lot(&lot, 1, seq, true, (float)seq);
+        giver.request = seq;
+        cr_assert_eq(give_as(25 * (seq - 5), giver, &key, &lot), PSD_OK);
+        ps_relay_tick(relay, 25 * (seq - 4));
+        if (seq == 5) {
+            expect_send(NODES, 1, 1);
+            number = deed.number;
+        }
+        cr_assert_not(next());
+    }
+    ps_relay_heard(relay, 80, NODES, number, PS_RELAY_DONE);
+    expect_news(1, PS_RELAY_DONE);
+    ps_relay_tick(relay, 80);
+    expect_send(NODES, 1, 1);
+    cr_assert_eq(kit_value(&deed.lot->spans[0]), 13);
+    cr_assert(deed.lot->from[0].first_seq == 6 && deed.lot->from[0].last_seq == 7);
+    cr_assert_eq(deed.lot->from[0].marks, 2);
+}
+
+/* At that time: contributors of what is sent, which arrives at once. */
+static uint16_t sends_at(uint64_t now_ms)
+{
+    uint16_t n = 0;
+
+    ps_relay_tick(relay, now_ms);
+    while (next()) {
+        if (deed.kind == PS_RELAY_SEND) {
+            n = (uint16_t)(n + deed.lot->n_from);
+            ps_relay_heard(relay, now_ms, NODES, deed.number, PS_RELAY_DONE);
+        }
+    }
+    return n;
+}
+
+static void give_timed(uint64_t now_ms, uint32_t worker, uint64_t seq)
+{
+    ps_relay_key_t key = KIT_KEY;
+    ps_relay_giver_t giver = {.worker = worker, .request = ++n_requests, .plan = 1};
+    PSD_AUTO(kit_lot_done) kit_lot_t lot;
+
+    key.clock = 0;
+    key.is_timed = true;
+    key.any_order = true;
+    kit_lot(&lot, worker, seq, false, 1);
+    cr_assert_eq(give_as(now_ms, giver, &key, &lot), PSD_OK);
+}
+
+Test(relay, without_clocks_who_was_in_the_last_bundle_is_waited_for_once)
+{
+    static const uint64_t slow[] = {1};
+    ps_relay_plan_t plan = kit_plan(2, TREE, 4);
+
+    plan.rates = slow;
+    cr_assert_eq(ps_relay_take_plan(relay, &plan, NULL), PSD_OK);
+    give_timed(0, 1, 5);
+    give_timed(0, 2, 5);
+    cr_assert_eq(sends_at(24), 0);
+    cr_assert_eq(sends_at(25), 2, "nobody was in a bundle before");
+    give_timed(40, 1, 6);
+    cr_assert_eq(sends_at(65), 0, "2 is missing");
+    give_timed(100, 2, 6);
+    cr_assert_eq(sends_at(100), 2);
+    give_timed(200, 1, 7);
+    cr_assert_eq(sends_at(1199), 0);
+    cr_assert_eq(sends_at(1200), 1, "as long as the transfer takes, patience_ms at most");
+    give_timed(1300, 1, 8);
+    cr_assert_eq(sends_at(1325), 1, "2 was missing in the last bundle");
+}
+
 Test(relay, clocks_are_never_added_to_each_other)
 {
     ps_relay_key_t later = KIT_KEY;

@@ -18,6 +18,7 @@ static bench_t bench;
 static ps_worker_t workers[WORKERS];
 static uint64_t version;
 static uint64_t requests;
+static int32_t max_delay;
 
 /* What is made of pushes of some workers to row 0. */
 typedef struct made {
@@ -57,8 +58,12 @@ static void look_as(uint32_t worker)
 
 static void tell_job(void)
 {
-    const ps_job_t job = {
-        .id = JOB, .name = "lr", .version = ++version, .workers = workers, .n_workers = WORKERS};
+    const ps_job_t job = {.id = JOB,
+                          .name = "lr",
+                          .max_delay = max_delay,
+                          .version = ++version,
+                          .workers = workers,
+                          .n_workers = WORKERS};
 
     cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}), PSD_OK);
 }
@@ -87,6 +92,7 @@ static void setup_with(const char *updater, ps_combine_t combine)
 
 static void setup(void)
 {
+    max_delay = 0;
     setup_with(NULL, PS_COMBINE_CLOCK_SUM);
 }
 
@@ -279,8 +285,12 @@ static void follow(bench_t *copy)
 /* The record of the job, which the first request of a worker made. */
 static void give_gate(bench_t *copy)
 {
-    const ps_job_t job = {
-        .id = JOB, .name = "lr", .version = version, .workers = workers, .n_workers = WORKERS};
+    const ps_job_t job = {.id = JOB,
+                          .name = "lr",
+                          .max_delay = max_delay,
+                          .version = version,
+                          .workers = workers,
+                          .n_workers = WORKERS};
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = ps_job_encode(&job);
     const ps_record_t record = {
         .kind = PS_RECORD_JOB, .table = 1, .lsn = 1, .epoch = 4, .job = JOB, .seq = version};
@@ -548,7 +558,7 @@ Test(shard_bundle, a_table_that_takes_each_push_takes_none)
     cr_assert_eq(set_table(&bench), PSD_OK);
     add_span(&made, 0, 2, 1, 2);
     bring(0, &made, 0);
-    expect_split(0, "the table does not add up this job's clocks");
+    expect_split(0, "the table does not add up what this job pushes");
 }
 
 Test(shard_bundle, bad_rows_split_it)
@@ -752,4 +762,179 @@ Test(shard_bundle, a_clock_is_one_step_of_the_updater)
         close_with_one_inside_of_a_span();
         cr_assert_eq(pull(&bench, 0), alone, "%s", updaters[i / 2]);
     }
+}
+
+/* ---- SSP and ASP: no clock holds a bundle together ---- */
+
+static void setup_ssp(void)
+{
+    max_delay = 2;
+    setup_with(NULL, PS_COMBINE_EACH);
+}
+
+TestSuite(shard_sums, .init = setup_ssp, .fini = teardown);
+
+/* Worker 0 has pushed in two clocks and ended both; worker 3 has only pushed. */
+static void make_sum(made_t *made)
+{
+    *made = (made_t){.bundle = {.from = NULL}};
+    add_span(made, 0, 4, 1, 7);
+    made->from[0].last_seq = 4;
+    made->from[0].marks = 2;
+    for (size_t i = 0; i < 4; i++) {
+        made->from[i].tail = PS_BUNDLE_TAIL_MARK;
+    }
+    made->from[3].marks = 0;
+    made->from[3].tail = PS_BUNDLE_TAIL_PUSH;
+}
+
+static uint64_t mark_of(const bench_t *of, uint32_t worker)
+{
+    return ps_gate_mark_of(ps_partition_gate(partition_of(of), JOB), worker, 0);
+}
+
+/* At once, with all windows and marks, once; and a copy does the same. */
+Test(shard_sums, a_sum_is_applied_at_once)
+{
+    made_t made;
+    bench_t copy;
+    uint64_t before = partition_of(&bench)->lsn;
+
+    cr_assert_eq(open_bench(&copy), PSD_OK);
+    give_gate(&copy);
+    make_sum(&made);
+    bring(2, &made, 0);
+    expect_taken();
+    follow(&copy);
+    cr_assert_eq(acks_of(0, 1) + acks_of(0, 4), 2);
+    cr_assert_eq(acks_of(3, 1), 1);
+    bring(2, &made, 0); /* the answer was lost */
+    expect_taken();
+    cr_assert_eq(acks_of(1, 1), 1);
+    cr_assert_eq(partition_of(&bench)->lsn, before + 1);
+    for (const bench_t *of = &bench;; of = &copy) {
+        cr_assert_eq(next_of(partition_of(of), SESSION + 1), 5);
+        cr_assert_eq(next_of(partition_of(of), SESSION + 4), 2);
+        cr_assert(mark_of(of, 0) == 2 && mark_of(of, 1) == 1 && mark_of(of, 3) == 0);
+        if (of == &copy) {
+            break;
+        }
+    }
+    cr_assert_eq(pull(&bench, 0), 7);
+    cr_assert_eq(pull(&copy, 0), 7);
+    close_bench(&copy);
+}
+
+/* One of them came directly, and the bundle comes late. */
+Test(shard_sums, a_sum_with_what_is_in_is_split)
+{
+    made_t made;
+
+    push_of(1, 1, 0, 5);
+    cr_assert_eq(pull(&bench, 0), 5);
+    make_sum(&made);
+    bring(2, &made, 0);
+    expect_split(1, "it is not the turn of all its contributors");
+    cr_assert_eq(pull(&bench, 0), 5);
+    cr_assert_eq(next_of(partition_of(&bench), SESSION + 1), 1);
+    cr_assert_eq(mark_of(&bench, 0), 0);
+}
+
+/* Worker 0's fourth clock is for when the others have ended one. */
+Test(shard_sums, the_gate_holds_for_what_is_in_a_sum)
+{
+    made_t made;
+
+    make_sum(&made);
+    made.from[0].marks = 4;
+    bring(2, &made, 0);
+    expect_split(0, "the gate is closed to a contributor");
+    made.from[3].marks = 1; /* the last one that it waits for is in it */
+    made.from[3].tail = PS_BUNDLE_TAIL_MARK;
+    bring(2, &made, 0);
+    expect_taken();
+    cr_assert_eq(ps_partition_closed(partition_of(&bench), JOB), 1);
+}
+
+/* A push after the third mark is one of the fourth clock. */
+Test(shard_sums, the_gate_holds_for_a_push_after_marks)
+{
+    made_t made;
+
+    make_sum(&made);
+    made.from[0].marks = 3;
+    made.from[0].tail = PS_BUNDLE_TAIL_PUSH;
+    bring(2, &made, 0);
+    expect_split(0, "the gate is closed to a contributor");
+    made.from[0].tail = PS_BUNDLE_TAIL_MARK;
+    bring(2, &made, 0);
+    expect_taken();
+}
+
+Test(shard_sums, a_bundle_of_one_clock_is_split)
+{
+    made_t made;
+
+    make_sum(&made);
+    made.from[1].tail = 0;
+    bring(2, &made, 0);
+    expect_split(0, "it is a bundle of a job with another max_delay");
+}
+
+/* A pull after a push that a relay has yet waits for it. */
+Test(shard_sums, an_own_push_that_is_on_its_way_is_waited_for)
+{
+    made_t made;
+    const ps_message_t message = {.kind = PS_KIND_PULL,
+                                  .pull = {.request = 1001,
+                                           .table = 1,
+                                           .epoch = 4,
+                                           .job = JOB,
+                                           .worker = 3,
+                                           .joins = 1,
+                                           .after = 1,
+                                           .timeout_ms = 1000,
+                                           .rows = PS_ROWS_RANGE,
+                                           .type = PS_TYPE_F32,
+                                           .n_rows = 1,
+                                           .n_cols = 1}};
+    bool is_served = false;
+
+    say_as(3, &message, NULL);
+    for (size_t i = 0; i < bench.outbox.n_effects; i++) {
+        cr_assert_neq(bench.outbox.effects[i].kind, PS_EFFECT_SEND, "it waits");
+    }
+    make_sum(&made);
+    bring(2, &made, 0);
+    expect_taken();
+    for (size_t i = 0; i < bench.outbox.n_effects; i++) {
+        const ps_effect_t *effect = &bench.outbox.effects[i];
+
+        is_served = is_served ||
+                    (effect->kind == PS_EFFECT_SEND && effect->message.kind == PS_KIND_VALUES &&
+                     effect->message.values.request == 1001 &&
+                     ps_load_f32(effect->payload->spans[0].data) == 7);
+    }
+    cr_assert(is_served);
+}
+
+Test(shard_sums, several_sums_are_split)
+{
+    made_t made = {.bundle = {.from = NULL}};
+
+    add_span(&made, 0, 2, 1, 2);
+    add_span(&made, 2, 2, 1, 3);
+    bring(0, &made, 0);
+    expect_split(0, "it has more than one sum, and they are applied at once");
+}
+
+Test(shard_sums, an_updater_that_does_not_add_takes_none)
+{
+    made_t made;
+
+    teardown();
+    setup_with("adagrad", PS_COMBINE_CLOCK_SUM);
+    make_sum(&made);
+    bring(0, &made, 0);
+    expect_split(0, "the table does not add up what this job pushes");
 }

@@ -28,7 +28,7 @@ static const ps_bundle_from_t FROM[] = {
      .joins = 1,
      .marks = true},
     {.session = 12, .first_seq = 8, .last_seq = 9, .worker = 1, .joins = 2, .marks = true},
-    {.session = 5, .first_seq = 7, .last_seq = 7, .worker = 2, .joins = 1, .marks = true},
+    {.session = 5, .first_seq = 7, .last_seq = 9, .worker = 2, .joins = 1, .marks = 3},
     {.session = 6, .first_seq = 2, .last_seq = 2, .worker = 6, .joins = 1},
 };
 
@@ -104,7 +104,7 @@ Test(bundle, what_was_written_is_read)
     cr_assert(got.n_from == 5 && got.n_spans == 2);
     cr_assert(got.from[0].session == 9 && got.from[0].first_seq == 4 && got.from[0].last_seq == 6);
     cr_assert(got.from[1].member == 1 && got.from[2].joins == 2 && got.from[4].worker == 6);
-    cr_assert(got.from[3].marks && !got.from[4].marks);
+    cr_assert(got.from[3].marks == 3 && got.from[4].marks == 0);
     cr_assert(got.spans[1].first == 6 && got.spans[1].slice.first_row == 70);
     cr_assert_eq(got.spans[0].body.index.size, sizeof INDEX);
     cr_assert(ps_bundle_size(&got, &n) && n == size);
@@ -148,8 +148,9 @@ static const struct {
     {16, 3, "contributor 0: last_seq is 3"},
     {24, 7, "contributor 1: member is 1; allowed: contributors ascend"},
     {25, 16, "contributor 0: worker is 4096"},
-    {36, 2, "contributor 0: marks is 2"},
-    {37, 1, "contributor 0: marks is 257"},
+    {36, 4, "contributor 0: marks is 4; allowed: one for each seq at most"},
+    {37, 3, "contributor 0: tail is 3; allowed: 0..2"},
+    {4 * PS_BUNDLE_FROM + 37, 2, "contributor 4: tail is 2"}, /* it ends no clock */
     {PS_BUNDLE_FROM + 28, 0, "contributor 1: member is 0"},
     {2 * PS_BUNDLE_FROM + 24, 2, "contributor 3: member is 0"}, /* worker 2 twice */
     {3 * PS_BUNDLE_FROM + 24, 1, "contributor 3: member is 0"},
