@@ -275,7 +275,7 @@ psd_status_t fm_job_leave(fm_job_t *self, psd_error_t *err)
         rc = ex_job_leave(&self->ex, err);
     }
     psd_table_close(&self->sums);
-    if (rc == PSD_OK && self->ex.worker == 0) {
+    if (rc == PSD_OK && ex_job_is_first(&self->ex)) {
         name_scratch(self, "sums", name);
         rc = ex_job_drop(&self->ex, name, err);
     }

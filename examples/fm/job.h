@@ -56,7 +56,7 @@ PSD_MUST_CHECK psd_status_t fm_job_share(fm_job_t *self, uint32_t epoch, fm_epoc
 /* The model as it is in the tables. */
 PSD_MUST_CHECK psd_status_t fm_job_pull_model(fm_job_t *self, fm_model_t *ret_model,
                                               psd_error_t *err);
-/* Leaves the job, drops the table of this run (worker 0), disconnects. */
+/* Leaves the job, drops the table of this run (the first worker), disconnects. */
 PSD_MUST_CHECK psd_status_t fm_job_leave(fm_job_t *self, psd_error_t *err);
 /* Disconnects, whatever has happened. */
 void fm_job_close(fm_job_t *self);

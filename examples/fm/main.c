@@ -22,7 +22,7 @@
 typedef struct data {
     ex_samples_t train;
     ex_samples_t valid;
-    ex_samples_t test; /* worker 0 only */
+    ex_samples_t test; /* worker 0 only, unless it is lost */
 } data_t;
 
 static psd_status_t load_test(const fm_options_t *options, data_t *data, psd_error_t *err)
@@ -70,14 +70,18 @@ static psd_status_t report_test(const fm_options_t *options, const ex_samples_t 
 }
 
 /* Worker 0's use of the model; seconds: the time of the training. */
-static psd_status_t finish(const fm_options_t *options, const data_t *data, const fm_epoch_t *last,
+static psd_status_t finish(const fm_job_t *job, data_t *data, const fm_epoch_t *last,
                            const fm_model_t *model, double seconds, psd_error_t *err)
 {
+    const fm_options_t *options = job->options;
     psd_status_t rc = PSD_OK;
 
     ex_quality_print("train", &last->train);
     (void)printf("  nonzeros %zu  embeddings %zu  %.3f s\n", model->n, model->n_slots, seconds);
-    if (options->test != NULL) {
+    if (options->test != NULL && job->ex.worker != 0) {
+        rc = load_test(options, data, err); /* worker 0 had it, and was lost */
+    }
+    if (rc == PSD_OK && options->test != NULL) {
         rc = report_test(options, &data->test, model, err);
     }
     if (rc == PSD_OK && options->save != NULL) {
@@ -86,7 +90,7 @@ static psd_status_t finish(const fm_options_t *options, const data_t *data, cons
     return rc;
 }
 
-static psd_status_t learn(const fm_options_t *options, const data_t *data, psd_error_t *err)
+static psd_status_t learn(const fm_options_t *options, data_t *data, psd_error_t *err)
 {
     fm_job_t job = {0};
     fm_epoch_t last = {.train = {0}};
@@ -102,8 +106,8 @@ static psd_status_t learn(const fm_options_t *options, const data_t *data, psd_e
     if (rc == PSD_OK) {
         rc = fm_train(&job, &data->train, &data->valid, &last, &model, err);
     }
-    if (rc == PSD_OK && job.ex.worker == 0) {
-        rc = finish(options, data, &last, &model, ex_now_s() - start_s, err);
+    if (rc == PSD_OK && ex_job_is_first(&job.ex)) {
+        rc = finish(&job, data, &last, &model, ex_now_s() - start_s, err);
     }
     fm_model_done(&model);
     if (rc == PSD_OK) {

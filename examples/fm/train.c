@@ -2,6 +2,7 @@
 /* A worker's part of the training. */
 #include "train.h"
 
+#include <errno.h> /* program_invocation_short_name */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ typedef struct trainer {
     fm_epoch_t epoch;  /* this worker's part, then that of all */
     double best_loss;  /* of an epoch's validation; INFINITY: none yet */
     uint32_t n_worse;  /* epochs since */
-    fm_model_t *model; /* worker 0's result; borrowed */
+    fm_model_t *model; /* the first worker's result; borrowed */
 } trainer_t;
 
 static void trainer_done(trainer_t *self)
@@ -201,12 +202,12 @@ static psd_status_t measure(trainer_t *self, uint32_t epoch, psd_error_t *err)
     return rc == PSD_OK ? fm_job_share(self->job, epoch, &self->epoch, err) : rc;
 }
 
-/* Worker 0 keeps the model as it is now; no worker changes it meanwhile. */
+/* The first worker keeps the model as it is now; no worker changes it meanwhile. */
 static psd_status_t keep_model(trainer_t *self, psd_error_t *err)
 {
     psd_status_t rc = PSD_OK;
 
-    if (self->job->ex.worker == 0) {
+    if (ex_job_is_first(&self->job->ex)) {
         fm_model_done(self->model);
         rc = fm_job_pull_model(self->job, self->model, err);
     }
@@ -230,7 +231,7 @@ static psd_status_t judge(trainer_t *self, psd_error_t *err)
 
 static void tell_valid(const trainer_t *self, uint32_t epoch)
 {
-    if (self->job->ex.worker == 0) {
+    if (ex_job_is_first(&self->job->ex)) {
         char what[32];
 
         (void)snprintf(what, sizeof(what), "valid epoch %u", epoch + 1);
@@ -282,6 +283,13 @@ static psd_status_t choose_model(trainer_t *self, psd_error_t *err)
             err, PSD_INVALID,
             "%s: no epoch has a finite loss on it; use smaller steps: --alpha, --factor-alpha",
             options->valid);
+    }
+    if (ex_job_is_first(&self->job->ex) && self->model->n == 0) {
+        (void)fprintf(stderr,
+                      "%s: the worker that had the model of the best epoch was lost; this is the "
+                      "model of the last one\n",
+                      program_invocation_short_name);
+        return fm_job_pull_model(self->job, self->model, err);
     }
     return PSD_OK;
 }

@@ -24,7 +24,7 @@
  *
  * valid      in   this worker's share of the samples measured after each epoch
  * ret_last   out  the result of the last epoch
- * ret_model  out  worker 0: the model of the best epoch, or of the last one
+ * ret_model  out  the first worker: the model of the best epoch, or of the last one
  *                 when nothing is measured; it owns it
  *
  * Errors: those of push, pull, clock and barrier; PSD_NOMEM; PSD_INVALID valid

@@ -190,7 +190,7 @@ psd_status_t lr_job_exchange_counts(lr_job_t *self, const uint64_t *rows, size_t
     if (rc == PSD_OK) {
         rc = ex_job_barrier(&self->ex, err);
     }
-    if (rc == PSD_OK && self->ex.worker == 0) {
+    if (rc == PSD_OK && ex_job_is_first(&self->ex)) {
         rc = drop_scratch(self, "counts", err);
     }
     return rc;
@@ -268,7 +268,7 @@ psd_status_t lr_job_leave(lr_job_t *self, psd_error_t *err)
 
     psd_table_close(&self->sums);
     ex_sums_done(&self->steps);
-    if (rc == PSD_OK && self->ex.worker == 0) {
+    if (rc == PSD_OK && ex_job_is_first(&self->ex)) {
         rc = drop_scratch(self, "sums", err);
         if (rc == PSD_OK) {
             rc = drop_scratch(self, "steps", err);

@@ -90,7 +90,7 @@ PSD_MUST_CHECK psd_status_t lr_job_add_sums(lr_job_t *self, const ex_quality_t *
 /* The sums of all workers; auc is NaN. */
 PSD_MUST_CHECK psd_status_t lr_job_pull_sums(lr_job_t *self, ex_quality_t *ret_all,
                                              psd_error_t *err);
-/* Leaves the job, drops the tables of this run (worker 0), disconnects. */
+/* Leaves the job, drops the tables of this run (the first worker), disconnects. */
 PSD_MUST_CHECK psd_status_t lr_job_leave(lr_job_t *self, psd_error_t *err);
 /* Disconnects, whatever has happened. */
 void lr_job_close(lr_job_t *self);

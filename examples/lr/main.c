@@ -23,7 +23,7 @@
 /* The examples of one process. */
 typedef struct data {
     ex_samples_t train;
-    ex_samples_t test; /* worker 0 only */
+    ex_samples_t test; /* worker 0 only, unless it is lost */
 } data_t;
 
 static void data_done(data_t *self)
@@ -77,7 +77,7 @@ static psd_status_t report_test(const lr_options_t *options, const ex_samples_t 
     return ex_report_test(&how, test, model, err);
 }
 
-/* Worker 0's use of the model; seconds: the time of the training. */
+/* The first worker's use of the model; seconds: the time of the training. */
 static psd_status_t finish(lr_job_t *job, data_t *data, double seconds, psd_error_t *err)
 {
     const lr_options_t *options = job->options;
@@ -91,6 +91,9 @@ static psd_status_t finish(lr_job_t *job, data_t *data, double seconds, psd_erro
     if (rc == PSD_OK) {
         lr_report_train(options, &sums, &model, seconds);
         lr_report_outcome(options, &job->outcome);
+    }
+    if (rc == PSD_OK && options->test != NULL && job->ex.worker != 0) {
+        rc = load_test(options, &data->test, err); /* worker 0 had it, and was lost */
     }
     if (rc == PSD_OK && options->test != NULL) {
         rc = report_test(options, &data->test, &model, err);
@@ -133,7 +136,7 @@ static psd_status_t train(const lr_options_t *options, data_t *data, psd_error_t
     if (rc == PSD_OK) {
         rc = train_of(options)(&job, &data->train, err);
     }
-    if (rc == PSD_OK && job.ex.worker == 0) {
+    if (rc == PSD_OK && ex_job_is_first(&job.ex)) {
         rc = finish(&job, data, ex_now_s() - start_s, err);
     }
     if (rc == PSD_OK) {

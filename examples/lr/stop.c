@@ -74,7 +74,7 @@ static void tell(lr_stop_t *self, uint32_t epoch, double f)
     const lr_options_t *options = self->job->options;
     double now_s = ex_now_s();
 
-    if (self->job->ex.worker != 0 || now_s - self->told_s < options->report_s) {
+    if (!ex_job_is_first(&self->job->ex) || now_s - self->told_s < options->report_s) {
         return;
     }
     (void)printf("%9.3f s  epoch %" PRIu32 "/%" PRIu32 "  clock %" PRIu64 "  F %.4f\n",

@@ -24,7 +24,7 @@ static psd_status_t learn(const mf_options_t *options, const mf_data_t *data, mf
         return rc;
     }
     rc = mf_train(options, &job, data, model, err);
-    if (rc == PSD_OK && job.worker == 0 && options->save != NULL) {
+    if (rc == PSD_OK && ex_job_is_first(&job) && options->save != NULL) {
         rc = mf_model_save(model, options->save, err);
     }
     if (rc == PSD_OK) {

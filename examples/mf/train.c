@@ -167,7 +167,7 @@ static psd_status_t open_tables(trainer_t *self, psd_error_t *err)
         ex_job_tell_old(self->job);
         rc = ex_job_barrier(self->job, err);
     }
-    if (rc == PSD_OK && self->job->worker == 0) {
+    if (rc == PSD_OK && ex_job_is_first(self->job)) {
         start(self, &self->users);
         start(self, &self->items);
         rc = push(self, &self->users, err);
@@ -296,10 +296,10 @@ static psd_status_t solve(trainer_t *self, const mf_data_t *data, mf_solver_t *s
     return rc == PSD_OK ? meet(self, err) : rc;
 }
 
-/* After each epoch; worker 0 prints. */
+/* After each epoch; the first worker prints. */
 static void tell(const trainer_t *self, const mf_data_t *data, uint32_t epoch, double start_s)
 {
-    if (self->job->worker == 0) {
+    if (ex_job_is_first(self->job)) {
         printf("%7.1f s  epoch %u/%u  train RMSE %.4f", ex_now_s() - start_s, epoch,
                self->options->epochs, mf_rmse(self->model, data->train, data->n_train));
         if (data->n_test > 0) {

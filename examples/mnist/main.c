@@ -25,7 +25,7 @@ static psd_status_t check_size(const mnist_images_t *images, size_t n_pixels, ps
                                images->n_pixels, n_pixels);
 }
 
-/* Joins, learns, leaves; worker 0 prints and saves. */
+/* Joins, learns, leaves; the first worker prints and saves. */
 static psd_status_t learn(const mnist_options_t *options, mnist_network_t *network,
                           const mnist_images_t *train, const mnist_images_t *test, psd_error_t *err)
 {
@@ -37,7 +37,7 @@ static psd_status_t learn(const mnist_options_t *options, mnist_network_t *netwo
         return rc;
     }
     rc = mnist_train(options, &job, network, train, test->n > 0 ? test : NULL, err);
-    if (rc == PSD_OK && job.worker == 0) {
+    if (rc == PSD_OK && ex_job_is_first(&job)) {
         printf("trained %zu parameters on %zu images, %u workers, %.1f s\n", network->n, train->n,
                job.n_workers, ex_now_s() - start_s);
         if (options->save != NULL) {

@@ -205,7 +205,7 @@ static psd_status_t open_table(trainer_t *self, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = ex_job_barrier(self->job, err);
     }
-    if (rc == PSD_OK && (outer || self->job->worker == 0) &&
+    if (rc == PSD_OK && (outer || ex_job_is_first(self->job)) &&
         is_zero(network->parameters, network->n)) {
         mnist_network_start(network, self->options->seed);
         rc = outer ? start_outer(self, err) : push(self, network->parameters, NULL, err);
@@ -232,7 +232,7 @@ static void make_deltas(trainer_t *self)
 {
     const mnist_network_t *network = self->network;
     float step = (float)self->options->step;
-    float again = self->job->worker == 0 ? (float)self->options->momentum : 0.0f;
+    float again = ex_job_is_first(self->job) ? (float)self->options->momentum : 0.0f;
 
     for (size_t i = 0; i < network->n; i++) {
         float now = network->parameters[i];
@@ -408,7 +408,7 @@ psd_status_t mnist_train(const mnist_options_t *options, ex_job_t *job, mnist_ne
         if (rc == PSD_OK && options->outer_every > 0 && epoch == options->epochs) {
             rc = finish_outer(&self, err);
         }
-        if (rc == PSD_OK && test != NULL && job->worker == 0) {
+        if (rc == PSD_OK && test != NULL && ex_job_is_first(job)) {
             rc = measure_test(&self, test, err);
         }
     }
@@ -418,8 +418,14 @@ psd_status_t mnist_train(const mnist_options_t *options, ex_job_t *job, mnist_ne
     if (rc == PSD_OK) {
         rc = pull(&self, err);
     }
+    if (rc == PSD_OK && test != NULL && job->worker != 0 && ex_job_is_first(job)) {
+        rc = measure_test(&self, test, err); /* worker 0 was lost */
+    }
     if (rc == PSD_OK && self.averages) {
         swap_means(&self);
+    }
+    if (rc == PSD_OK && test != NULL && job->worker != 0 && ex_job_is_first(job)) {
+        rc = mnist_measure("test", network, test, NULL, err); /* worker 0 was lost */
     }
     trainer_done(&self);
     return rc;

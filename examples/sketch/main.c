@@ -303,10 +303,10 @@ static psd_status_t work(const options_t *options, ex_job_t *job, psd_error_t *e
     if (rc == PSD_OK) {
         rc = ex_job_meet(job, err);
     }
-    if (rc == PSD_OK && job->worker == 0 && options->query != NULL) {
+    if (rc == PSD_OK && ex_job_is_first(job) && options->query != NULL) {
         rc = query(&sketch, options->query, err);
     }
-    if (rc == PSD_OK && job->worker == 0 && options->check != NULL) {
+    if (rc == PSD_OK && ex_job_is_first(job) && options->check != NULL) {
         rc = check(&sketch, options->check, err);
     }
     if (rc == PSD_OK) {

@@ -98,7 +98,7 @@ static psd_status_t work(psd_client_t *client, const psd_spec_t *spec, psd_error
     if (rc == PSD_OK) {
         rc = psd_barrier(client, WAIT_MS, err);
     }
-    if (rc == PSD_OK && rank == 0) {
+    if (rc == PSD_OK && psd_first_worker(client) == rank) {
         rc = psd_pull(table, rows, N_WEIGHTS, weights, N_WEIGHTS, err);
         if (rc == PSD_OK) {
             printf("%.3f %.3f %.3f\n", weights[0], weights[1], weights[2]);

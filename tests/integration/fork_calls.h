@@ -96,6 +96,7 @@
 /* Of the parent's: says what it knows, as before the fork. */
 #define FORK_LOOK(X)                            \
     X(psd_clock_count, (t->client))             \
+    X(psd_first_worker, (t->client))            \
     X(psd_lost_workers, (t->client))            \
     X(psd_worker, (t->client))                  \
     X(psd_table_cols, (t->table))               \

@@ -247,6 +247,11 @@ psd_status_t ex_job_drop(ex_job_t *self, const char *name, psd_error_t *err)
     return rc;
 }
 
+bool ex_job_is_first(const ex_job_t *self)
+{
+    return psd_first_worker(self->client) == self->worker;
+}
+
 psd_status_t ex_job_barrier(ex_job_t *self, psd_error_t *err)
 {
     return psd_barrier(self->client, self->options->timeout_ms, err);
@@ -273,7 +278,7 @@ psd_status_t ex_job_reduce(ex_job_t *self, const char *name, const char *updater
     psd_status_t rc = PSD_OK;
 
     (void)snprintf(cols, sizeof(cols), "%zu", n);
-    if (self->worker == 0) {
+    if (ex_job_is_first(self)) {
         rc = ex_job_prepare(self, name, pairs, err);
     }
     if (rc == PSD_OK) {
@@ -297,7 +302,7 @@ psd_status_t ex_job_reduce(ex_job_t *self, const char *name, const char *updater
     if (rc == PSD_OK) {
         rc = ex_job_barrier(self, err);
     }
-    if (rc == PSD_OK && self->worker == 0) {
+    if (rc == PSD_OK && ex_job_is_first(self)) {
         rc = ex_job_drop(self, name, err);
     }
     return rc;
@@ -326,7 +331,7 @@ static void tell_lost(const ex_job_t *self)
 {
     uint32_t n_lost = psd_lost_workers(self->client);
 
-    if (n_lost > 0 && self->worker == 0) {
+    if (n_lost > 0 && ex_job_is_first(self)) {
         (void)fprintf(stderr,
                       "%s: %" PRIu32 " of %" PRIu32
                       " workers failed: only the finished part of their data is trained\n",

@@ -110,6 +110,9 @@ PSD_MUST_CHECK psd_status_t ex_job_prepare(ex_job_t *self, const char *name,
                                            const char *const *pairs, psd_error_t *err);
 /* Drops a table, if it exists. */
 PSD_MUST_CHECK psd_status_t ex_job_drop(ex_job_t *self, const char *name, psd_error_t *err);
+/* Whether this worker does what one of them must do, such as to save the model: worker 0, or the
+ * next one that met the others last, where worker 0 was lost. The same for all after each meeting. */
+bool ex_job_is_first(const ex_job_t *self);
 /* Waits until all workers are here. */
 PSD_MUST_CHECK psd_status_t ex_job_barrier(ex_job_t *self, psd_error_t *err);
 /* Finishes a clock and waits until all workers are here: every later pull
@@ -117,7 +120,7 @@ PSD_MUST_CHECK psd_status_t ex_job_barrier(ex_job_t *self, psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ex_job_meet(ex_job_t *self, psd_error_t *err);
 /*
  * All workers call it, each with its own numbers; all get the sum or the
- * maximum of each. Maxima are at least 0. Worker 0 creates a table for it, and
+ * maximum of each. Maxima are at least 0. The first worker creates a table for it, and
  * drops it again.
  *
  * name     in      of the table
@@ -132,7 +135,7 @@ PSD_MUST_CHECK psd_status_t ex_job_wait(const ex_job_t *self, psd_ticket_t *tick
 /* For a worker that cannot start: leaves, so that its rank is free at once
  * for the next try. */
 void ex_job_give_up(ex_job_t *self);
-/* Leaves the job when all pushes are acknowledged; worker 0 reports how many
+/* Leaves the job when all pushes are acknowledged; the first worker reports how many
  * others were lost. The client stays open. */
 PSD_MUST_CHECK psd_status_t ex_job_leave(ex_job_t *self, psd_error_t *err);
 /* Disconnects, whatever has happened. A worker that has not left counts as

@@ -248,6 +248,7 @@ struct psd_client {
     ps_desk_t *desk;                 /* of its worker's relay, borrowed; NULL: nothing is lent */
     uint64_t job_due_ms;             /* when they look at the latest, without news */
     uint32_t n_lost_workers;         /* of the job that it has left */
+    uint32_t first_worker;           /* of its last barrier */
     uint64_t last_work;              /* number of the newest question for a slice */
 
     psd_error_t *scratch; /* owned; for calls whose text goes elsewhere */

@@ -269,6 +269,7 @@ static psd_status_t become(psd_client_t *client, const ps_wish_t *wish, ps_beat_
     client->job_due_ms = 0;
     client->worker = worker;
     client->membership = self;
+    client->first_worker = 0;
     client->job_hooks = &ps_membership_hooks;
     if (*relay_p != NULL) {
         self->relay = *relay_p;
@@ -444,6 +445,8 @@ psd_status_t psd_barrier(psd_client_t *client, uint32_t timeout_ms, psd_error_t 
     }
 
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = NULL;
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
+    uint64_t first = 0;
     psd_status_t rc = ps_worker_check(client, err);
 
     if (rc != PSD_OK) {
@@ -456,11 +459,20 @@ psd_status_t psd_barrier(psd_client_t *client, uint32_t timeout_ms, psd_error_t 
         !ps_doc_set_u64(question, "number", client->membership->n_barriers + 1)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a question");
     }
-    rc = ps_question_ask(client, question, timeout_ms, BARRIER_GRACE_MS, NULL, err);
+    rc = ps_question_ask(client, question, timeout_ms, BARRIER_GRACE_MS, &reply, err);
     if (rc == PSD_OK) {
         client->membership->n_barriers++;
+        rc = ps_doc_get_u64_or(reply, "first", 0, PS_WORKERS_MAX - 1, 0, &first, err);
+    }
+    if (rc == PSD_OK) {
+        client->first_worker = (uint32_t)first;
     }
     return rc;
+}
+
+uint32_t psd_first_worker(const psd_client_t *client)
+{
+    return client->first_worker;
 }
 
 /* reason NULL: the worker has finished. Afterwards the client is no worker any

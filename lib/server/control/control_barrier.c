@@ -11,10 +11,32 @@
 #define WAITERS_MAX 16384 /* of one job */
 #define NAMED_MAX 5       /* missing workers that a text names */
 
+static uint32_t lowest_here(const ps_control_t *self, const ps_job_t *job)
+{
+    ps_ranks_t here;
+    uint32_t rank = 0;
+
+    ps_waiters_ranks(&self->waiters, PS_FOR_BARRIER, job->id, &here);
+    while (rank < PS_WORKERS_MAX - 1 && !ps_ranks_has(&here, rank)) {
+        rank++;
+    }
+    return rank;
+}
+
+/* Says who is the first of those that met, to each the same. */
+static void open_for(ps_control_t *self, ps_control_request_t *request, uint32_t first)
+{
+    if (!ps_doc_set_u64(request->reply, "first", first)) {
+        ps_doc_destroy(&request->reply); /* it is asked again */
+    }
+    ps_control_end(self, request, PSD_OK, "");
+}
+
 static void release_all(ps_control_t *self, const ps_job_t *job)
 {
     ps_watch_t *watch = ps_watches_get(&self->watches, job->id);
     ps_control_request_t *next = ps_control_next(self, NULL, PS_FOR_BARRIER, job->id);
+    uint32_t first = lowest_here(self, job);
 
     while (next != NULL) {
         ps_control_request_t *request = next;
@@ -26,9 +48,10 @@ static void release_all(ps_control_t *self, const ps_job_t *job)
 
         if (watched != NULL && watched->released < waiter->number) {
             watched->released = waiter->number;
+            watched->first = first;
         }
         next = ps_control_next(self, request, PS_FOR_BARRIER, job->id); /* it stays: only … */
-        ps_control_end(self, request, PSD_OK, "");                      /* … this one ends */
+        open_for(self, request, first);                                 /* … this one ends */
     }
 }
 
@@ -193,7 +216,9 @@ psd_status_t ps_control_barrier(ps_control_t *self, ps_control_request_t *reques
     watch = ps_watches_find(&self->watches, job->id);
     watched = watch == NULL ? NULL : ps_watch_find(watch, waiter->worker);
     if (watched != NULL && watched->joins == worker->joins && waiter->number <= watched->released) {
-        return PSD_OK; /* the barrier opened, and the answer was lost */
+        return ps_doc_set_u64(request->reply, "first", watched->first)
+                   ? PSD_OK /* the barrier opened, and the answer was lost */
+                   : ps_control_no_memory(err);
     }
     return enter(self, job, request, err);
 }

@@ -21,7 +21,8 @@ typedef struct ps_watched {
     uint32_t joins;                     /* the life that this is about */
     uint64_t session;                   /* that may say where its relay is; 0: not known */
     uint64_t refused_plan;              /* version of the empty plan sent with a refusal; 0: none */
-    uint64_t released;                  /* highest barrier that opened for it */
+    uint64_t released;                  /* highest barrier that opened for it … */
+    uint32_t first;                     /* … and the lowest rank that was there */
     uint64_t left[PS_MEMBERS_MAX / 64]; /* a bit a member */
     uint64_t clock;                     /* that a worker with a relay finished last … */
     uint64_t clock_ms;                  /* … and when, by its heartbeats; boot clock */
