@@ -144,6 +144,9 @@ _pscli() {
     "job list")
         ;;
     "job inspect")
+        flags+=" --overlay --matrix --dot"
+        case $previous in
+        esac
         [ -z "$rest$value" ] && [[ $current != -* ]] &&
             words=$(pscli job list -o name --timeout 300ms 2>/dev/null)
         ;;

@@ -69,7 +69,7 @@ _pscli() {
     'node promote') flags+=(); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
     'node demote') flags+=(); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
     'job list') flags+=() ;;
-    'job inspect') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
+    'job inspect') flags+=( --overlay --matrix --dot); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
     'job stop') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
     'job check-overlay') flags+=( --workers) ;;
     'worker list') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;

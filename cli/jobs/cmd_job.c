@@ -74,6 +74,9 @@ psd_status_t ps_cmd_job_inspect(ps_cli_t *cli, psd_error_t *err)
     const char *job = NULL;
     psd_status_t rc = ps_cli_name(cli, 0, "JOB", &job, err);
 
+    if (rc == PSD_OK && ps_job_wants_overlay(cli)) {
+        return ps_job_show_overlay(cli, job, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_cli_request(cli, "job_inspect", "job", job, &reply, err);
     }

@@ -24,6 +24,11 @@ psd_status_t ps_cmd_checkpoint_drop(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_env(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_job_list(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_job_inspect(ps_cli_t *cli, psd_error_t *err);
+/* cmd_job_overlay.c: --overlay, --matrix and --dot of "job inspect". */
+bool ps_job_wants_overlay(const ps_cli_t *cli);
+/* Errors: PSD_USAGE options that do not go together; PSD_INVALID the job has no overlay;
+ * PSD_UNSUPPORTED a matrix of too many workers; as ps_cli_request. */
+PSD_MUST_CHECK psd_status_t ps_job_show_overlay(ps_cli_t *cli, const char *name, psd_error_t *err);
 psd_status_t ps_cmd_job_stop(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_job_check_overlay(ps_cli_t *cli, psd_error_t *err);
 /* Is it a right settings file of an overlay? Errors: PSD_IO, PSD_INVALID naming the line. */

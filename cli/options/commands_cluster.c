@@ -175,7 +175,19 @@ static const ps_example_t JOB_LIST_EXAMPLES[] = {
     {"pscli job list -o jsonl", "one JSON object a line"},
     {NULL, NULL}};
 static const ps_example_t JOB_INSPECT_EXAMPLES[] = {
-    {"pscli job inspect lr", "all details of job \"lr\""}, {NULL, NULL}};
+    {"pscli job inspect lr", "all details of job \"lr\""},
+    {"pscli job inspect lr --overlay", "who sends to whom, how fast, and why"},
+    {"pscli job inspect lr --matrix", "bytes per second between workers, as they measured them"},
+    {"pscli job inspect lr --dot | dot -Tsvg > lr.svg", "a drawing of the overlay"},
+    {NULL, NULL}};
+static const ps_opt_t JOB_INSPECT_OPTIONS[] = {
+    {.name = "overlay",
+     .help = "the job's overlay: its plan, measured links, what workers lent or sent directly"},
+    {.name = "matrix",
+     .help = "the same as --overlay, but the bandwidths that workers have measured: rows send to "
+             "columns"},
+    {.name = "dot", .help = "the same as --overlay, but as a graph for dot of graphviz"},
+    {.name = NULL}};
 static const ps_example_t CHECK_OVERLAY_EXAMPLES[] = {
     {"pscli job check-overlay lemethod.conf", "what the file sets, and what is wrong with it"},
     {"pscli job check-overlay lemethod.conf --workers 8", "ranks must be below 8, too"},
@@ -497,6 +509,7 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .summary = "show all details of a job",
      .details = "",
      .examples = JOB_INSPECT_EXAMPLES,
+     .options = JOB_INSPECT_OPTIONS,
      .flags = PS_CMD_WATCH,
      .run = ps_cmd_job_inspect},
     {.noun = "job",

@@ -124,7 +124,7 @@ static void write_document(const ps_out_t *self, const json_t *doc, const char *
 
 static void write_items(const ps_out_t *self, const json_t *items, const ps_column_t *columns)
 {
-    ps_column_t shown[PS_SHAPE_COLUMNS_MAX + 1];
+    ps_column_t shown[PS_OUT_COLUMNS_MAX + 1];
 
     if (!ps_shape_columns(self, columns, shown)) {
         return;

@@ -40,6 +40,7 @@ typedef enum ps_format {
 } ps_format_t;
 
 #define PS_OUT_WRONG_SIZE 500
+#define PS_OUT_COLUMNS_MAX 130 /* of a list; those beyond are not shown */
 
 typedef struct ps_out {
     FILE *out;           /* data */

@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "cli/output/output_cell.h"
 
-#define COLUMNS_MAX 32
 #define BOLD "\033[1m"
 #define PLAIN "\033[0m"
 
@@ -37,11 +36,11 @@ static void write_padded(FILE *file, const char *text, size_t width, bool last)
 }
 
 static size_t pick_columns(const ps_out_t *self, const ps_column_t *columns,
-                           const ps_column_t *picked[COLUMNS_MAX])
+                           const ps_column_t *picked[PS_OUT_COLUMNS_MAX])
 {
     size_t n = 0;
 
-    for (size_t i = 0; columns[i].title != NULL && n < COLUMNS_MAX; i++) {
+    for (size_t i = 0; columns[i].title != NULL && n < PS_OUT_COLUMNS_MAX; i++) {
         if (!columns[i].wide || self->format == PS_FORMAT_WIDE) {
             picked[n++] = &columns[i];
         }
@@ -62,7 +61,7 @@ static void write_titles(const ps_out_t *self, const ps_column_t *const *columns
 static void write_rows(const ps_out_t *self, const ps_column_t *const *columns, size_t n_columns,
                        char *const *cells, size_t n_items)
 {
-    size_t widths[COLUMNS_MAX];
+    size_t widths[PS_OUT_COLUMNS_MAX];
 
     for (size_t c = 0; c < n_columns; c++) {
         widths[c] = strlen(columns[c]->title);
@@ -87,7 +86,7 @@ static void write_rows(const ps_out_t *self, const ps_column_t *const *columns, 
 
 void ps_out_table(const ps_out_t *self, const json_t *items, const ps_column_t *columns)
 {
-    const ps_column_t *picked[COLUMNS_MAX] = {NULL};
+    const ps_column_t *picked[PS_OUT_COLUMNS_MAX] = {NULL};
     size_t n_columns = pick_columns(self, columns, picked);
     size_t n_items = json_array_size(items);
     char **cells = ps_alloc(n_columns * n_items + 1, sizeof *cells);
@@ -106,7 +105,7 @@ void ps_out_table(const ps_out_t *self, const json_t *items, const ps_column_t *
 
 void ps_out_lines(const ps_out_t *self, const json_t *object, const ps_column_t *columns)
 {
-    const ps_column_t *picked[COLUMNS_MAX] = {NULL};
+    const ps_column_t *picked[PS_OUT_COLUMNS_MAX] = {NULL};
     size_t n = pick_columns(self, columns, picked);
     size_t width = 0;
 

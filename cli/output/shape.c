@@ -43,12 +43,12 @@ static const ps_column_t *find(const ps_column_t *columns, const char *name, siz
 }
 
 bool ps_shape_columns(const ps_out_t *self, const ps_column_t *columns,
-                      ps_column_t ret_columns[PS_SHAPE_COLUMNS_MAX + 1])
+                      ps_column_t ret_columns[PS_OUT_COLUMNS_MAX + 1])
 {
     const bool has_all = self->format != PS_FORMAT_TABLE;
     size_t n = 0;
 
-    for (const char *at = self->columns; at != NULL && *at != '\0' && n < PS_SHAPE_COLUMNS_MAX;) {
+    for (const char *at = self->columns; at != NULL && *at != '\0' && n < PS_OUT_COLUMNS_MAX;) {
         size_t size = strcspn(at, ",");
         const ps_column_t *found = find(columns, at, size);
 
@@ -61,7 +61,7 @@ bool ps_shape_columns(const ps_out_t *self, const ps_column_t *columns,
         at += size + (at[size] == ',' ? 1 : 0);
     }
     for (size_t i = 0; self->columns == NULL && columns[i].title != NULL; i++) {
-        if ((has_all || !columns[i].wide) && n < PS_SHAPE_COLUMNS_MAX) {
+        if ((has_all || !columns[i].wide) && n < PS_OUT_COLUMNS_MAX) {
             ret_columns[n++] = columns[i];
         }
     }

@@ -327,7 +327,7 @@ static bool workers_that_measure_get_a_tree_when_it_pays(daemon_t *d)
     CHECK(auto_beat(&a, 1, 4, tree, "\"OK\""));
     CHECK(plan_of(&a) == 0);
     CHECK(control_ask(&a, "job_inspect", ",\"job\":\"oa\"", "\"uses\":\"tree\""));
-    CHECK(strstr(a.reply, "{\"from\":1,\"bytes_s\":") != NULL);
+    CHECK(strstr(a.reply, "{\"from\":1,\"bytes\":") != NULL);
     CHECK(control_ask(&a, "heartbeat",
                       ",\"job\":\"oa\",\"worker\":1,\"joins\":1,\"relay\":\"tcp://127.0.0.1:2\","
                       "\"overlay\":{\"policy\":\"auto\",\"clock\":-1}",

@@ -103,7 +103,7 @@ static bool a_slow_way_is_left(daemon_t *d)
     }
     CHECK(plan_of(&a) > plan && strstr(a.reply, "\"parents\":[0,1,0,1]") != NULL);
     CHECK(control_ask(&a, "job_inspect", ",\"job\":\"os\"",
-                      "{\"from\":1,\"to\":0,\"bytes\":1000000,\"bytes_s\":100000000}"));
+                      "{\"from\":1,\"to\":0,\"bytes\":1000000,\"bytes_s\":100000000,"));
     CHECK(control_ask(&a, "job_stop", ",\"job\":\"os\"", "\"OK\""));
     control_close(&a);
     return true;

@@ -48,6 +48,7 @@ struct ps_desk {
     uint64_t clock_pushed; /* … when the clock ended */
     uint64_t clock;
     uint64_t clock_us; /* 0: none has ended yet */
+    ps_overlay_counts_t counts;
     uint32_t n_meters;
     desk_meter_t meters[PS_OVERLAY_REPORT_LINKS];
 };
@@ -230,6 +231,21 @@ void ps_desk_clock(ps_desk_t *self, uint64_t clock, uint64_t now_us)
     unlock(self);
 }
 
+void ps_desk_went_directly(ps_desk_t *self)
+{
+    lock(self);
+    self->counts.direct++;
+    unlock(self);
+}
+
+void ps_desk_bundle_ended(ps_desk_t *self, bool is_taken)
+{
+    lock(self);
+    self->counts.bundles += is_taken ? 1 : 0;
+    self->counts.refused += is_taken ? 0 : 1;
+    unlock(self);
+}
+
 /* The one of that end; when there is no room, in place of the one that has measured least. */
 static ps_link_meter_t *meter_of(ps_desk_t *self, uint32_t to)
 {
@@ -264,6 +280,8 @@ void ps_desk_report(ps_desk_t *self, uint64_t now_us, ps_overlay_report_t *ret_r
     lock(self);
     report.clock = self->clock;
     report.bytes = self->clock_pushed;
+    report.counts = self->counts;
+    report.counts.has = true;
     report.ago_us = self->clock_us == 0 || now_us < self->clock_us ? 0 : now_us - self->clock_us;
     report.ago_us = report.ago_us > AGO_MAX_US ? AGO_MAX_US : report.ago_us;
     for (uint32_t i = 0; i < self->n_meters; i++) {
@@ -283,6 +301,7 @@ void ps_desk_put_lot(ps_desk_t *self, ps_desk_lot_t *lot)
 {
     lock(self);
     STAILQ_INSERT_TAIL(&self->lots, lot, in_list);
+    self->counts.lent++;
     unlock(self);
     ring(self->relay_fd);
 }
@@ -417,6 +436,7 @@ void ps_desk_tell(ps_desk_t *self, uint64_t request, ps_relay_news_t news)
     bool fits = false;
 
     lock(self);
+    self->counts.returned += news == PS_RELAY_RETURNED ? 1 : 0;
     fits = news == PS_RELAY_DONE || news == PS_RELAY_RETURNED ||
            self->n_news - self->n_heard < PS_DESK_SIGNS_MAX;
     /* Without memory it is not told: the client asks the shard in its time. */

@@ -110,6 +110,10 @@ void ps_desk_set_rules(ps_desk_t *self, const ps_overlay_rules_t *rules, const p
 void ps_desk_pushed(ps_desk_t *self, uint64_t bytes);
 /* The client has finished `clock` clocks. */
 void ps_desk_clock(ps_desk_t *self, uint64_t clock, uint64_t now_us);
+/* The client sends a push or mark to the nodes itself, for the first time. */
+void ps_desk_went_directly(ps_desk_t *self);
+/* Who got a bundle of the relay has taken it, or not. */
+void ps_desk_bundle_ended(ps_desk_t *self, bool is_taken);
 /* A transfer to a worker, or to PS_OVERLAY_NODES, has ended well. */
 void ps_desk_moved(ps_desk_t *self, uint32_t to, uint64_t bytes, uint64_t start_us,
                    uint64_t end_us);

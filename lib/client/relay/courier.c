@@ -66,16 +66,21 @@ static void learn(psd_client_t *courier, uint64_t id, const ps_doc_t *reply)
 
 static void end(ps_relay_thread_t *self, uint64_t op, const ps_message_t *answer)
 {
+    bool is_taken = answer->kind == PS_KIND_ACK;
+
     for (size_t i = 0; i < self->n_under_way; i++) {
         const ps_under_way_t sent = self->under_way[i];
 
         if (sent.op == op) {
             self->under_way[i] = self->under_way[--self->n_under_way];
-            if (answer->kind == PS_KIND_ACK && self->desk != NULL) {
+            if (self->desk != NULL) {
+                ps_desk_bundle_ended(self->desk, is_taken);
+            }
+            if (is_taken && self->desk != NULL) {
                 ps_desk_moved(self->desk, PS_OVERLAY_NODES, sent.bytes, sent.sent_us, ps_now_us());
             }
             ps_relay_heard(self->relay, self->now_ms, PS_OVERLAY_NODES, sent.number,
-                           answer->kind == PS_KIND_ACK ? PS_RELAY_DONE : PS_RELAY_RETURNED);
+                           is_taken ? PS_RELAY_DONE : PS_RELAY_RETURNED);
             return;
         }
     }

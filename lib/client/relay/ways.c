@@ -137,6 +137,9 @@ static void on_rows(ps_relay_thread_t *self, const ps_relay_way_t *way,
 static void measure(const ps_relay_thread_t *self, ps_relay_way_t *way, uint64_t number,
                     ps_relay_news_t news)
 {
+    if (self->desk != NULL && (news == PS_RELAY_TAKEN || news == PS_RELAY_RETURNED)) {
+        ps_desk_bundle_ended(self->desk, news == PS_RELAY_TAKEN);
+    }
     if (news == PS_RELAY_RETURNED) {
         way->n_sent = 0;
         way->skip_to = way->newest;

@@ -276,7 +276,12 @@ bool ps_lend(psd_client_t *client, const ps_effect_t *effect, ps_slice_request_t
 
 void ps_lend_meter(psd_client_t *client, ps_slice_request_t *request, bool is_direct)
 {
-    if (request->kind != PS_REQUEST_PUSH || !request->queue->table->adds_up) {
+    bool is_push = request->kind == PS_REQUEST_PUSH;
+
+    if (is_direct && request->n_sends == 1 && (is_push || request->kind == PS_REQUEST_MARK)) {
+        ps_desk_went_directly(client->desk);
+    }
+    if (!is_push || !request->queue->table->adds_up) {
         return;
     }
     if (request->n_sends == 1) {

@@ -11,7 +11,6 @@
 void ps_overlay_matcher_done(ps_overlay_matcher_t *self)
 {
     ps_rates_destroy(&self->rates);
-    ps_free(self->moved);
     ps_free(self->late_s);
     ps_free(self->ends);
     *self = (ps_overlay_matcher_t){.n_workers = 0};
@@ -20,14 +19,12 @@ void ps_overlay_matcher_done(ps_overlay_matcher_t *self)
 psd_status_t ps_overlay_matcher_begin(ps_overlay_matcher_t *self, const ps_overlay_rules_t *rules,
                                       uint32_t n_workers, uint64_t seed, psd_error_t *err)
 {
-    size_t n_links = (size_t)n_workers * ((size_t)n_workers + 1);
     psd_status_t rc = PSD_OK;
 
     ps_overlay_matcher_done(self);
-    self->moved = ps_alloc(n_links, sizeof *self->moved);
     self->late_s = ps_alloc(n_workers, sizeof *self->late_s);
     self->ends = ps_alloc(n_workers, sizeof *self->ends);
-    if (self->moved == NULL || self->late_s == NULL || self->ends == NULL) {
+    if (self->late_s == NULL || self->ends == NULL) {
         rc = psd_error_set(err, PSD_NOMEM, "no memory for measured links");
     } else {
         rc = ps_rates_new(n_workers + 1, rules->expiry, &self->rates, err);
@@ -51,7 +48,6 @@ void ps_overlay_matcher_link(ps_overlay_matcher_t *self, uint32_t from, uint32_t
         return;
     }
     ps_rates_measured(self->rates, from, to, bytes, us, self->turn);
-    self->moved[(size_t)from * (self->n_workers + 1) + to] += bytes;
 }
 
 /* How much later than the first one it finished a clock. That is known when it says the next one:
@@ -106,13 +102,6 @@ double ps_overlay_matcher_rate(const ps_overlay_matcher_t *self, uint32_t from, 
     return self->rates == NULL || from > self->n_workers || to > self->n_workers
                ? 0
                : ps_rates_of(self->rates, from, to, self->turn);
-}
-
-uint64_t ps_overlay_matcher_moved(const ps_overlay_matcher_t *self, uint32_t from, uint32_t to)
-{
-    return self->rates == NULL || from >= self->n_workers || to > self->n_workers
-               ? 0
-               : self->moved[(size_t)from * (self->n_workers + 1) + to];
 }
 
 /* ---- plans ---- */

@@ -40,7 +40,6 @@ typedef struct ps_overlay_matcher {
     ps_overlay_rules_t rules;
     uint32_t n_workers;
     ps_rates_t *rates;      /* owned; NULL: it has not begun */
-    uint64_t *moved;        /* owned, [from][to], the nodes last: bytes that reports have said */
     double *late_s;         /* owned, of each worker */
     ps_overlay_end_t *ends; /* owned, of each worker: the last one that it has said */
     ps_overlay_end_t firsts[PS_OVERLAY_FIRSTS];
@@ -82,6 +81,4 @@ PSD_MUST_CHECK psd_status_t ps_overlay_matcher_plan(ps_overlay_matcher_t *self,
                                                     uint32_t *ret_parents, psd_error_t *err);
 /* Bytes per second that were measured on that link; 0: not, or too long ago. */
 double ps_overlay_matcher_rate(const ps_overlay_matcher_t *self, uint32_t from, uint32_t to);
-/* Bytes that went over it, as far as reports have said. */
-uint64_t ps_overlay_matcher_moved(const ps_overlay_matcher_t *self, uint32_t from, uint32_t to);
 #endif

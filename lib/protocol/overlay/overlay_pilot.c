@@ -134,6 +134,7 @@ static psd_status_t take_star(ps_overlay_pilot_t *self, psd_error_t *err)
     self->choice.uses_tree = false;
     self->choice.n_slow = 0;
     self->star_s = 0;
+    self->tree_s = 0;
     self->pause_us = PS_OVERLAY_LONG_US;
     if (self->rates != NULL) {
         ps_rates_forget(self->rates, self->n_workers);
@@ -206,15 +207,21 @@ double ps_overlay_pilot_rate(const ps_overlay_pilot_t *self, uint32_t from, uint
 
 /* ---- decisions ---- */
 
-/* Is it known how fast each worker sends, and is there enough to send? */
+/* The first worker of which it is not known how fast it sends; n_workers: there is none. */
+static uint32_t find_unknown(const ps_overlay_pilot_t *self)
+{
+    uint32_t i = 0;
+
+    while (i < self->n_workers && self->own[i] > 0) {
+        i++;
+    }
+    return i;
+}
+
+/* Is there enough to send, and is it known how fast each worker does? */
 static bool is_known(const ps_overlay_pilot_t *self)
 {
-    bool known = self->bytes >= PS_RATES_MEASURE_BYTES;
-
-    for (uint32_t i = 0; known && i < self->n_workers; i++) {
-        known = self->own[i] > 0;
-    }
-    return known;
+    return self->bytes >= PS_RATES_MEASURE_BYTES && find_unknown(self) == self->n_workers;
 }
 
 /* A plan's seconds are those of transfers; the rest of a clock is as long as in the star. */
@@ -276,6 +283,7 @@ static psd_status_t look_for_tree(ps_overlay_pilot_t *self, const uint32_t *posi
     }
     promised = tree;
     promise_clocks(self, &promised);
+    self->tree_s = promised.seconds;
     if (ps_overlay_auto_choose(&self->choice, &promised, PS_OVERLAY_GAIN, self->turn)) {
         take_tree(self, &tree);
         begin_again(self);
@@ -380,4 +388,28 @@ psd_status_t ps_overlay_pilot_heard(ps_overlay_pilot_t *self, const uint32_t *po
     }
     return self->choice.uses_tree ? judge_tree(self, positions, ret_changed, err)
                                   : look_for_tree(self, positions, ret_changed, err);
+}
+
+ps_overlay_why_t ps_overlay_pilot_why(const ps_overlay_pilot_t *self, uint32_t *ret_worker)
+{
+    if (self->choice.uses_tree) {
+        return PS_WHY_NONE;
+    }
+    if (self->rates == NULL) {
+        return self->n_workers > PS_OVERLAY_PILOT_WORKERS ? PS_WHY_LARGE : PS_WHY_ALONE;
+    }
+    if (self->turn < self->choice.wait_until) {
+        return PS_WHY_WAIT;
+    }
+    if (self->star_s == 0) {
+        return PS_WHY_NEW;
+    }
+    if (self->bytes < PS_RATES_MEASURE_BYTES) {
+        return PS_WHY_SMALL;
+    }
+    *ret_worker = find_unknown(self);
+    if (*ret_worker < self->n_workers) {
+        return PS_WHY_UNKNOWN;
+    }
+    return self->tree_s > 0 ? PS_WHY_GAIN : PS_WHY_PAUSE;
 }

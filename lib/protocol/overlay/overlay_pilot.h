@@ -73,9 +73,24 @@ typedef struct ps_overlay_pilot {
     ps_overlay_said_t from; /* where the measurement that goes on began */
     bool is_measuring;
     double star_s;  /* of a clock in the star; 0: not measured yet */
+    double tree_s;  /* of a clock, as the last tree promised that was made; 0: none was, since the
+                       star began */
     double clock_s; /* of the last clocks that were measured; 0: none */
     double bytes;   /* that a worker pushed in each of them */
 } ps_overlay_pilot_t;
+
+/* Why there is no tree. */
+typedef enum ps_overlay_why {
+    PS_WHY_NONE = 0, /* there is one */
+    PS_WHY_ALONE,    /* one worker, or nobody */
+    PS_WHY_LARGE,    /* more than PS_OVERLAY_PILOT_WORKERS */
+    PS_WHY_NEW,      /* no clock was measured in this star */
+    PS_WHY_WAIT,     /* until choice.wait_until: the last tree was slower */
+    PS_WHY_SMALL,    /* a clock's bytes */
+    PS_WHY_UNKNOWN,  /* nobody knows how fast some worker sends to the nodes */
+    PS_WHY_GAIN,     /* tree_s is not enough */
+    PS_WHY_PAUSE     /* the next plan may not be made yet */
+} ps_overlay_why_t;
 
 void ps_overlay_pilot_done(ps_overlay_pilot_t *self);
 /* There are that many workers now: begins with the star, and knows no link. Trees that did not
@@ -92,6 +107,8 @@ PSD_MUST_CHECK psd_status_t ps_overlay_pilot_heard(ps_overlay_pilot_t *self,
                                                    const uint32_t *positions,
                                                    const ps_overlay_said_t *said, bool *ret_changed,
                                                    psd_error_t *err);
+/* ret_worker: of PS_WHY_UNKNOWN, the first one. */
+ps_overlay_why_t ps_overlay_pilot_why(const ps_overlay_pilot_t *self, uint32_t *ret_worker);
 /* Bytes per second that were measured on that link; 0: not, or too long ago. */
 double ps_overlay_pilot_rate(const ps_overlay_pilot_t *self, uint32_t from, uint32_t to);
 #endif

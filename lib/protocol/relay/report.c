@@ -51,6 +51,15 @@ static bool add_turns(const ps_overlay_report_t *self, ps_doc_t *doc)
            (!rules->is_listed || add_may(&self->may, ps_doc_add_array(doc, "may")));
 }
 
+static bool add_counts(const ps_overlay_counts_t *counts, ps_doc_t *doc)
+{
+    return ps_doc_set_u64(doc, "lent", counts->lent) &&
+           ps_doc_set_u64(doc, "returned", counts->returned) &&
+           ps_doc_set_u64(doc, "direct", counts->direct) &&
+           ps_doc_set_u64(doc, "bundles", counts->bundles) &&
+           ps_doc_set_u64(doc, "refused", counts->refused);
+}
+
 bool ps_overlay_report_to_doc(const ps_overlay_report_t *self, ps_doc_t *doc)
 {
     ps_doc_t *links = ps_doc_add_array(doc, "links");
@@ -62,7 +71,8 @@ bool ps_overlay_report_to_doc(const ps_overlay_report_t *self, ps_doc_t *doc)
     for (uint32_t i = 0; fits && i < self->n_links; i++) {
         fits = add_link(&self->links[i], links);
     }
-    return fits && (!ps_policy_has_turns(self->rules.policy) || add_turns(self, doc));
+    return fits && (!self->counts.has || add_counts(&self->counts, doc)) &&
+           (!ps_policy_has_turns(self->rules.policy) || add_turns(self, doc));
 }
 
 static psd_status_t read_link(const ps_doc_t *doc, ps_overlay_link_t *ret, psd_error_t *err)
@@ -169,6 +179,25 @@ static psd_status_t read_turns(const ps_doc_t *doc, ps_overlay_report_t *self, p
     return rc == PSD_OK && rules->is_listed ? read_may(doc, self, err) : rc;
 }
 
+static psd_status_t read_counts(const ps_doc_t *doc, ps_overlay_counts_t *ret, psd_error_t *err)
+{
+    struct {
+        const char *key;
+        uint64_t *at;
+    } counts[] = {{"lent", &ret->lent},
+                  {"returned", &ret->returned},
+                  {"direct", &ret->direct},
+                  {"bundles", &ret->bundles},
+                  {"refused", &ret->refused}};
+    psd_status_t rc = PSD_OK;
+
+    ret->has = ps_doc_has(doc, "lent");
+    for (size_t i = 0; rc == PSD_OK && ret->has && i < sizeof counts / sizeof *counts; i++) {
+        rc = ps_doc_get_u64(doc, counts[i].key, 0, INT64_MAX, counts[i].at, err);
+    }
+    return rc;
+}
+
 psd_status_t ps_overlay_report_from_doc(const ps_doc_t *doc, ps_overlay_report_t *ret,
                                         psd_error_t *err)
 {
@@ -189,6 +218,9 @@ psd_status_t ps_overlay_report_from_doc(const ps_doc_t *doc, ps_overlay_report_t
     }
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64(doc, "bytes", 0, INT64_MAX, &self.bytes, err);
+    }
+    if (rc == PSD_OK) {
+        rc = read_counts(doc, &self.counts, err);
     }
     if (rc == PSD_OK) {
         rc = ps_doc_get_array(doc, "links", PS_OVERLAY_REPORT_LINKS, &links, err);

@@ -8,7 +8,8 @@
  *          "us":t},…]}: a link without "worker" is the one to the nodes. With pairs and queue
  *          also "num", "ratio", "expiry", "greed" and "rows" (they go back the same way); and
  *          "may":[1,4,…], ranges of the workers to which it may send, first and last, ascending,
- *          where that is not every one.
+ *          where that is not every one. "lent", "direct", "returned", "bundles" and "refused" are
+ *          what it has counted since it joined; a worker of an earlier build says none of them.
  * Units    Bytes; microseconds.
  * Owner    Plain values.
  */
@@ -28,12 +29,23 @@ typedef struct ps_overlay_link {
     uint64_t us;
 } ps_overlay_link_t;
 
+/* Since the worker joined. */
+typedef struct ps_overlay_counts {
+    bool has;          /* it says them */
+    uint64_t lent;     /* pushes and marks that it gave to its relay … */
+    uint64_t returned; /* … and of these, which came back … */
+    uint64_t direct;   /* … and others, which it sent to the nodes at once */
+    uint64_t bundles;  /* that its relay sent, and that were taken … */
+    uint64_t refused;  /* … or not */
+} ps_overlay_counts_t;
+
 typedef struct ps_overlay_report {
     ps_overlay_rules_t rules;
     ps_may_t may;    /* where rules.is_listed: to whom it may send */
     uint64_t clock;  /* that it finished last … */
     uint64_t ago_us; /* … and how long ago */
     uint64_t bytes;  /* of deltas, pushed until then; only the difference of two counts */
+    ps_overlay_counts_t counts;
     uint32_t n_links;
     ps_overlay_link_t links[PS_OVERLAY_REPORT_LINKS];
 } ps_overlay_report_t;

@@ -2,7 +2,6 @@
 /* Members of a job's overlay, and their plan. */
 #include "server/nodes/overlay_job.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,13 +9,13 @@
 #include "protocol/overlay/overlay_fixed.h"
 
 #define AHEAD_MS 3600000 /* another registry member's wall clock, at most */
-#define LINKS_SHOWN 4096
 
 void ps_overlay_job_done(ps_overlay_job_t *self)
 {
     ps_relay_facts_done(&self->facts);
     ps_overlay_pilot_done(&self->pilot);
     ps_overlay_matcher_done(&self->matcher);
+    ps_relay_tally_done(&self->tally);
     self->is_auto = false;
     self->capacity = 0;
 }
@@ -131,16 +130,10 @@ static psd_status_t enter(ps_overlay_job_t *self, const ps_worker_t *worker,
 
 /* ---- plan ---- */
 
-/* Do the members take turns: pairs, or queue? */
-static bool has_turns(const ps_overlay_job_t *self)
-{
-    return self->facts.n_members > 0 && ps_policy_has_turns(self->rules.policy);
-}
-
 /* Does the matcher make their plan? */
 static bool plays(const ps_overlay_job_t *self)
 {
-    return has_turns(self) && self->facts.n_members <= PS_OVERLAY_MATCHER_WORKERS;
+    return ps_overlay_job_has_turns(self) && self->facts.n_members <= PS_OVERLAY_MATCHER_WORKERS;
 }
 
 /* Room for the parents of all members, in n_colours colours. */
@@ -270,11 +263,14 @@ static psd_status_t make_plan(ps_overlay_job_t *self, const ps_overlay_beat_t *b
 {
     ps_relay_facts_t *facts = &self->facts;
     uint32_t positions[PS_OVERLAY_WORKERS_MAX];
-    psd_status_t rc = PSD_OK;
+    psd_status_t rc = ps_relay_tally_begin(&self->tally, (uint32_t)facts->n_members, err);
 
+    if (rc != PSD_OK) {
+        return rc;
+    }
     list_positions(facts, positions);
-    self->is_auto = facts->n_members > 0 && !has_turns(self);
-    if (has_turns(self)) {
+    self->is_auto = facts->n_members > 0 && !ps_overlay_job_has_turns(self);
+    if (ps_overlay_job_has_turns(self)) {
         return plays(self) ? begin_turns(self, positions, beat, err)
                            : fix_turns(self, positions, err);
     }
@@ -290,7 +286,7 @@ static psd_status_t make_plan(ps_overlay_job_t *self, const ps_overlay_beat_t *b
 
 static void hear_link(ps_overlay_job_t *self, size_t from, size_t to, const ps_overlay_link_t *link)
 {
-    if (has_turns(self)) {
+    if (ps_overlay_job_has_turns(self)) {
         ps_overlay_matcher_link(&self->matcher, (uint32_t)from, (uint32_t)to, link->bytes,
                                 link->us);
     } else {
@@ -347,7 +343,11 @@ static psd_status_t renew(ps_overlay_job_t *self, const ps_worker_t *worker,
     if (*changed) {
         return make_plan(self, beat, err);
     }
-    if (beat->report == NULL || (!self->is_auto && !plays(self))) {
+    if (beat->report == NULL) {
+        return PSD_OK;
+    }
+    ps_relay_tally_hear(&self->tally, &self->facts, worker->worker, beat->report, beat->now_us);
+    if (!self->is_auto && !plays(self)) {
         return PSD_OK;
     }
     rc = hear_report(self, worker, beat, changed, err);
@@ -458,106 +458,4 @@ bool ps_overlay_job_stay(const ps_overlay_job_t *self, uint32_t worker, uint32_t
                                     .waits_for = late == SIZE_MAX ? PS_OVERLAY_NODES
                                                                   : facts->members[late].worker};
     return true;
-}
-
-/* ---- view ---- */
-
-/* What was measured of a link: bytes per second, and of pairs and queue the bytes themselves. */
-static bool add_link(const ps_overlay_job_t *self, uint32_t from, uint32_t to, ps_doc_t *array)
-{
-    const ps_relay_facts_t *facts = &self->facts;
-    bool turns = has_turns(self);
-    double rate = turns ? ps_overlay_matcher_rate(&self->matcher, from, to)
-                        : ps_overlay_pilot_rate(&self->pilot, from, to);
-    uint64_t moved = turns ? ps_overlay_matcher_moved(&self->matcher, from, to) : 0;
-    ps_doc_t *doc = NULL;
-
-    if ((rate <= 0 && moved == 0) || ps_doc_count(array) >= LINKS_SHOWN) {
-        return true;
-    }
-    doc = ps_doc_append_object(array);
-    return doc != NULL && ps_doc_set_u64(doc, "from", facts->members[from].worker) &&
-           (to == facts->n_members || ps_doc_set_u64(doc, "to", facts->members[to].worker)) &&
-           (!turns || ps_doc_set_u64(doc, "bytes", moved)) &&
-           ps_doc_set_u64(doc, "bytes_s", (uint64_t)fmin(rate, 1e15));
-}
-
-static bool add_links(const ps_overlay_job_t *self, ps_doc_t *array)
-{
-    uint32_t n = (uint32_t)self->facts.n_members;
-    bool fits = array != NULL;
-
-    for (uint32_t from = 0; fits && from < n; from++) {
-        for (uint32_t to = 0; fits && to <= n; to++) {
-            fits = add_link(self, from, to, array);
-        }
-    }
-    return fits;
-}
-
-/* What the pilot has measured, and why it has chosen as it did. */
-static bool add_pilot(const ps_overlay_job_t *self, ps_doc_t *overlay)
-{
-    const ps_overlay_pilot_t *pilot = &self->pilot;
-    bool is_tree = pilot->choice.uses_tree;
-    uint64_t wait =
-        pilot->choice.wait_until > pilot->turn ? pilot->choice.wait_until - pilot->turn : 0;
-    ps_doc_t *links = ps_doc_add_array(overlay, "links");
-
-    return links != NULL && ps_doc_set_text(overlay, "uses", is_tree ? "tree" : "star") &&
-           ps_doc_set_u64(overlay, "clock_us", (uint64_t)(pilot->clock_s * 1e6)) &&
-           ps_doc_set_u64(overlay, "star_us", (uint64_t)(pilot->star_s * 1e6)) &&
-           ps_doc_set_u64(overlay, "promised_us",
-                          is_tree ? (uint64_t)(pilot->plan.seconds * 1e6) : 0) &&
-           ps_doc_set_u64(overlay, "clock_bytes", (uint64_t)pilot->bytes) &&
-           ps_doc_set_u64(overlay, "next_try", wait) && add_links(self, links);
-}
-
-/* Whom it sends to, for each colour: "worker 3", "nodes"; where it is, without its key; and how its
- * links to other relays are, which have keys or none. */
-static bool add_way(const ps_relay_facts_t *facts, size_t i, ps_doc_t *array)
-{
-    char relay[PS_ENDPOINT_MAX + 1];
-    ps_doc_t *doc = ps_doc_append_object(array);
-    ps_doc_t *to = doc == NULL ? NULL : ps_doc_add_array(doc, "sends_to");
-    bool fits = to != NULL && ps_doc_set_u64(doc, "worker", facts->members[i].worker);
-
-    (void)snprintf(relay, sizeof relay, "%.*s", (int)strcspn(facts->members[i].relay, "#"),
-                   facts->members[i].relay);
-    fits = fits && ps_doc_set_text(doc, "relay", relay) &&
-           ps_doc_set_text(doc, "link",
-                           strchr(facts->members[i].relay, '#') == NULL ? "plain" : "curve");
-
-    for (uint32_t colour = 0; fits && colour < facts->n_colours; colour++) {
-        uint32_t parent = facts->parents[colour * facts->n_members + i];
-        char text[32] = "nodes";
-
-        if (parent != PS_OVERLAY_NODES) {
-            (void)snprintf(text, sizeof text, "worker %u", facts->members[parent].worker);
-        }
-        fits = ps_doc_append_text(to, text);
-    }
-    return fits;
-}
-
-static const char *policy_of(const ps_overlay_job_t *self)
-{
-    return has_turns(self) ? ps_policy_name(self->rules.policy) : self->is_auto ? "auto" : "tree";
-}
-
-bool ps_overlay_job_view(const ps_overlay_job_t *self, ps_doc_t *doc)
-{
-    const ps_relay_facts_t *facts = &self->facts;
-    ps_doc_t *overlay = ps_doc_add_object(doc, "overlay");
-    ps_doc_t *workers = overlay == NULL ? NULL : ps_doc_add_array(overlay, "workers");
-    bool fits = workers != NULL && ps_doc_set_text(overlay, "policy", policy_of(self)) &&
-                ps_doc_set_u64(overlay, "plan", facts->version) &&
-                ps_doc_set_u64(overlay, "clock", facts->clock) &&
-                (!self->is_auto || add_pilot(self, overlay)) &&
-                (!has_turns(self) || add_links(self, ps_doc_add_array(overlay, "links")));
-
-    for (size_t i = 0; fits && i < facts->n_members; i++) {
-        fits = add_way(facts, i, workers);
-    }
-    return fits;
 }

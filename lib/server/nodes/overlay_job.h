@@ -19,6 +19,7 @@
 #include "protocol/overlay/overlay_pilot.h"
 #include "protocol/relay/relay_doc.h"
 #include "protocol/relay/report.h"
+#include "protocol/relay/tally.h"
 
 typedef struct ps_overlay_job {
     ps_relay_facts_t facts;   /* owned; its members are all who said where they listen */
@@ -27,6 +28,7 @@ typedef struct ps_overlay_job {
     bool is_auto; /* all of them leave it to psd (PSD_OVERLAY=auto): the pilot decides */
     ps_overlay_pilot_t pilot;     /* owned */
     ps_overlay_matcher_t matcher; /* owned; of pairs and queue */
+    ps_relay_tally_t tally;       /* owned; what people see of their reports */
 } ps_overlay_job_t;
 
 /* What a heartbeat says. */
@@ -42,6 +44,12 @@ typedef struct ps_overlay_beat {
     uint64_t now_us;                   /* any clock */
     const ps_id_t *key;                /* random, for the job's first plan */
 } ps_overlay_beat_t;
+
+/* Do the members take turns: pairs, or queue? */
+static inline bool ps_overlay_job_has_turns(const ps_overlay_job_t *self)
+{
+    return self->facts.n_members > 0 && ps_policy_has_turns(self->rules.policy);
+}
 
 void ps_overlay_job_done(ps_overlay_job_t *self);
 /*
@@ -68,6 +76,8 @@ typedef struct ps_overlay_stay {
 bool ps_overlay_job_stay(const ps_overlay_job_t *self, uint32_t worker, uint32_t colour,
                          uint64_t clock, bool (*is_ready)(const void *context, uint32_t worker),
                          const void *context, ps_overlay_stay_t *ret_stay);
-/* "overlay" for people: the plan without its key. false: no memory. */
-PSD_MUST_CHECK bool ps_overlay_job_view(const ps_overlay_job_t *self, ps_doc_t *doc);
+/* overlay_view.c: "overlay" for people: the plan without its key, and what workers have reported.
+ * now_us: of the clock that heartbeats came by. false: no memory. */
+PSD_MUST_CHECK bool ps_overlay_job_view(const ps_overlay_job_t *self, uint64_t now_us,
+                                        ps_doc_t *doc);
 #endif

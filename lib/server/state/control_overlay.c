@@ -158,5 +158,5 @@ bool ps_control_add_overlay(const ps_control_t *self, uint32_t job, ps_doc_t *do
     const ps_watch_t *watch = ps_watches_find(&self->watches, job);
 
     return watch == NULL || watch->overlay.facts.version == 0 ||
-           ps_overlay_job_view(&watch->overlay, doc);
+           ps_overlay_job_view(&watch->overlay, ps_now_us(), doc);
 }

@@ -77,6 +77,13 @@ Test(desk, a_report_has_what_was_measured_since_the_last_one)
     ps_desk_pushed(desk, 700);
     ps_desk_clock(desk, 3, 1000);
     ps_desk_pushed(desk, 800);
+    ps_desk_tell(desk, 1, PS_RELAY_RETURNED);
+    ps_desk_tell(desk, 2, PS_RELAY_DONE);
+    ps_desk_went_directly(desk);
+    ps_desk_went_directly(desk);
+    for (int i = 0; i < 5; i++) {
+        ps_desk_bundle_ended(desk, i < 3);
+    }
     ps_desk_moved(desk, 2, 100, 0, 10);
     ps_desk_moved(desk, PS_OVERLAY_NODES, 1000000, 100, 300);
     ps_desk_report(desk, 1500, &report);
@@ -90,6 +97,12 @@ Test(desk, a_report_has_what_was_measured_since_the_last_one)
     cr_assert_eq(report.links[0].to, PS_OVERLAY_NODES);
     cr_assert_eq(report.links[0].bytes, 1000000);
     cr_assert_eq(report.links[0].us, 200);
+    cr_assert(report.counts.has);
+    cr_assert_eq(report.counts.lent, 0);
+    cr_assert_eq(report.counts.returned, 1);
+    cr_assert_eq(report.counts.direct, 2);
+    cr_assert_eq(report.counts.bundles, 3);
+    cr_assert_eq(report.counts.refused, 2);
     ps_desk_moved(desk, 2, 1000000, 20, 30);
     ps_desk_report(desk, UINT64_MAX, &report);
     cr_assert_eq(report.n_links, 1);

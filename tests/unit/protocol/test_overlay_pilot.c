@@ -73,6 +73,13 @@ static void do_clocks(job_t *job, int n)
     }
 }
 
+static ps_overlay_why_t why(const ps_overlay_pilot_t *pilot)
+{
+    uint32_t worker = 0;
+
+    return ps_overlay_pilot_why(pilot, &worker);
+}
+
 Test(overlay_pilot, a_tree_that_promises_enough_is_taken_and_kept)
 {
     job_t job;
@@ -80,7 +87,9 @@ Test(overlay_pilot, a_tree_that_promises_enough_is_taken_and_kept)
     open_job(&job);
     do_clocks(&job, 3);
     cr_assert_not(job.pilot.choice.uses_tree, "nothing is measured yet");
+    cr_assert_eq(why(&job.pilot), PS_WHY_NEW);
     do_clock(&job);
+    cr_assert_eq(why(&job.pilot), PS_WHY_NONE);
     cr_assert(job.pilot.choice.uses_tree);
     cr_assert_float_eq(job.pilot.plan.star_s, STAR_S, 0.01);
     cr_assert_lt(job.pilot.plan.seconds, STAR_S / PS_OVERLAY_GAIN);
@@ -105,6 +114,7 @@ Test(overlay_pilot, a_tree_that_does_not_deliver_is_left_and_tried_more_and_more
         n_tree += job.pilot.choice.uses_tree ? 1 : 0;
     }
     cr_assert_geq(job.n_changes, 6);
+    cr_assert_eq(why(&job.pilot), PS_WHY_WAIT);
     cr_assert_lt(n_tree, 100, "%u of 1000 clocks were slow", n_tree);
     ps_overlay_pilot_done(&job.pilot);
 }
@@ -164,6 +174,7 @@ Test(overlay_pilot, many_workers_or_one_are_a_star_that_measures_nothing)
     for (size_t i = 0; i < 2; i++) {
         cr_assert_eq(ps_overlay_pilot_begin(&pilot, numbers[i], NULL), PSD_OK);
         cr_assert_eq(pilot.rates, NULL);
+        cr_assert_eq(why(&pilot), i == 0 ? PS_WHY_ALONE : PS_WHY_LARGE);
         cr_assert_eq(pilot.own, NULL);
         cr_assert_eq(pilot.plan.n_workers, numbers[i]);
         cr_assert_eq(pilot.plan.n_colours, 1);
@@ -208,17 +219,26 @@ Test(overlay_pilot, a_small_model_stays_in_the_star)
     job.bytes = 65536;
     do_clocks(&job, 100);
     cr_assert_eq(job.n_changes, 0);
+    cr_assert_eq(why(&job.pilot), PS_WHY_SMALL);
     ps_overlay_pilot_done(&job.pilot);
 }
 
 Test(overlay_pilot, where_computing_takes_the_time_it_stays_in_the_star)
 {
+    uint32_t worker = 0;
     job_t job;
 
     open_job(&job);
     job.star_s = 60;
     do_clocks(&job, 100);
     cr_assert_eq(job.n_changes, 0);
+    cr_assert_eq(why(&job.pilot), PS_WHY_GAIN);
+    cr_assert_geq(job.pilot.tree_s * PS_OVERLAY_GAIN, job.pilot.star_s);
+    job.pilot.tree_s = 0;
+    cr_assert_eq(why(&job.pilot), PS_WHY_PAUSE, "another star, soon after a tree");
+    job.pilot.own[2] = 0;
+    cr_assert_eq(ps_overlay_pilot_why(&job.pilot, &worker), PS_WHY_UNKNOWN);
+    cr_assert_eq(worker, 2);
     ps_overlay_pilot_done(&job.pilot);
 }
 

@@ -23,6 +23,7 @@ Test(report, comes_over_as_it_is)
                                         .clock = 12,
                                         .ago_us = 340,
                                         .bytes = 5000000000,
+                                        .counts = {true, 5, 4, 3, 2, 1},
                                         .n_links = 2,
                                         .links = {{PS_OVERLAY_NODES, 300000, 20}, {3, 400000, 1}}};
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
@@ -35,12 +36,19 @@ Test(report, comes_over_as_it_is)
     cr_assert_str_eq((const char *)text.data,
                      "{\"links\":[{\"bytes\":300000,\"us\":20},{\"worker\":3,\"bytes\":400000,"
                      "\"us\":1}],\"policy\":\"auto\",\"clock\":12,\"ago_us\":340,"
-                     "\"bytes\":5000000000}");
+                     "\"bytes\":5000000000,\"lent\":5,\"returned\":4,\"direct\":3,"
+                     "\"bundles\":2,\"refused\":1}");
     cr_assert_eq(ps_overlay_report_from_doc(doc, &read, NULL), PSD_OK);
     cr_assert_eq(read.rules.policy, PS_POLICY_AUTO);
     cr_assert_eq(read.clock, 12);
     cr_assert_eq(read.ago_us, 340);
     cr_assert_eq(read.bytes, 5000000000);
+    cr_assert(read.counts.has);
+    cr_assert_eq(read.counts.lent, 5);
+    cr_assert_eq(read.counts.returned, 4);
+    cr_assert_eq(read.counts.direct, 3);
+    cr_assert_eq(read.counts.bundles, 2);
+    cr_assert_eq(read.counts.refused, 1);
     cr_assert_eq(read.n_links, 2);
     cr_assert_eq(read.links[0].to, PS_OVERLAY_NODES);
     cr_assert_eq(read.links[1].to, 3);
@@ -85,6 +93,7 @@ Test(report, of_pairs_has_its_rules_and_ways)
     cr_assert_eq(ps_overlay_report_from_doc(doc, &read, NULL), PSD_OK);
     cr_assert(ps_overlay_rules_fit(&read.rules, &report.rules, &misfit), "%s", misfit.setting);
     cr_assert_eq(read.rules.ratio, 0.25);
+    cr_assert_not(read.counts.has, "an earlier build");
     cr_assert_arr_eq(&read.may, &report.may, sizeof read.may);
 }
 
