@@ -249,7 +249,12 @@ static psd_status_t become(psd_client_t *client, const ps_wish_t *wish, ps_beat_
     (void)snprintf(worker.job, sizeof worker.job, "%s", wish->job);
     self->n_workers = wish->n_workers;
     self->max_delay = wish->max_delay;
-    rc = ps_question_ask(client, question, client->options.timeout_ms, 0, &reply, err);
+    if (*relay_p != NULL) {
+        rc = ps_relay_thread_trace(*relay_p, wish->worker, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_question_ask(client, question, client->options.timeout_ms, 0, &reply, err);
+    }
     if (rc == PSD_OK) {
         rc = read_worker(&worker, reply, err);
     }

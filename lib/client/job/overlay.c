@@ -212,11 +212,16 @@ static const ps_relay_calls_t CALLS = {.connect = ps_client_connect, .close = ps
 static psd_status_t open_relay(const psd_client_t *client, choice_t *choice, const char *listen,
                                ps_relay_thread_t **ret_relay, psd_error_t *err)
 {
-    const ps_relay_wish_t wish = {
+    ps_environment_t trace;
+    ps_relay_wish_t wish = {
         .listen = listen, .rows_go_on = choice->down, .encrypts = client->encrypts};
-    psd_status_t rc =
-        ps_relay_thread_open(client->endpoint, &client->options, &CALLS, &wish, ret_relay, err);
+    psd_status_t rc = read("PSD_OVERLAY_TRACE", NULL, &trace, err);
 
+    if (rc == PSD_OK) {
+        wish.trace = trace.text;
+        rc =
+            ps_relay_thread_open(client->endpoint, &client->options, &CALLS, &wish, ret_relay, err);
+    }
     if (rc == PSD_OK && *ret_relay != NULL) {
         ps_relay_thread_follow(*ret_relay, &choice->rules, &choice->conf);
     }

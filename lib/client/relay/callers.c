@@ -151,6 +151,15 @@ static void on_bundle(ps_relay_thread_t *self, uint64_t conn, const ps_msg_bundl
     } else {
         deed.news = PS_RELAY_TAKEN;
     }
+    ps_relay_trace_note(&self->trace,
+                        &(ps_relay_trace_event_t){
+                            .kind = deed.news == PS_RELAY_TAKEN ? PS_TRACE_GOT : PS_TRACE_GAVE_BACK,
+                            .worker = deed.to,
+                            .table = bundle->table,
+                            .partition = bundle->partition,
+                            .clock = bundle->clock,
+                            .bytes = payload == NULL ? 0 : ps_payload_size(payload),
+                            .reason = deed.reason});
     ps_callers_tell(self, &deed);
 }
 

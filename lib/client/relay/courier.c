@@ -52,6 +52,7 @@ bool ps_courier_send(ps_relay_thread_t *self, const ps_relay_deed_t *deed)
         return false;
     }
     self->under_way[self->n_under_way++] = sent;
+    ps_relay_trace_sent(&self->trace, deed, sent.bytes);
     return true;
 }
 
@@ -79,6 +80,8 @@ static void end(ps_relay_thread_t *self, uint64_t op, const ps_message_t *answer
             if (is_taken && self->desk != NULL) {
                 ps_desk_moved(self->desk, PS_OVERLAY_NODES, sent.bytes, sent.sent_us, ps_now_us());
             }
+            ps_relay_trace_news(&self->trace, PS_OVERLAY_NODES, sent.number,
+                                is_taken ? PS_RELAY_DONE : PS_RELAY_RETURNED);
             ps_relay_heard(self->relay, self->now_ms, PS_OVERLAY_NODES, sent.number,
                            is_taken ? PS_RELAY_DONE : PS_RELAY_RETURNED);
             return;
@@ -145,6 +148,7 @@ static void give_all_back(ps_relay_thread_t *self)
     while (self->n_under_way > 0) {
         uint64_t number = self->under_way[--self->n_under_way].number;
 
+        ps_relay_trace_news(&self->trace, PS_OVERLAY_NODES, number, PS_RELAY_RETURNED);
         ps_relay_heard(self->relay, self->now_ms, PS_OVERLAY_NODES, number, PS_RELAY_RETURNED);
     }
 }

@@ -8,12 +8,14 @@
  *   ways.c          connections to the relays that this one sends to
  *   rows.c          rows on their way out
  *   courier.c       bundles to the nodes, as a client of its own
+ *   relay_trace.c   a file of all that, where the worker wants one
  */
 #ifndef PS_CLIENT_RELAY_INNER_H
 #define PS_CLIENT_RELAY_INNER_H
 
 #include "client/connection/client_state.h"
 #include "client/relay/relay_thread.h"
+#include "client/relay/relay_trace.h"
 #include "protocol/relay/meet.h"
 #include "protocol/relay/relay_down.h"
 
@@ -61,7 +63,9 @@ struct ps_relay_thread {
     ps_desk_t *desk; /* one holder; NULL in a test: nothing is measured */
     unsigned n_forks;
     bool runs;
-    bool rows_go_on; /* rows go from worker to worker, too */
+    bool rows_go_on;        /* rows go from worker to worker, too */
+    char *trace_pattern;    /* owned; NULL: no trace */
+    ps_relay_trace_t trace; /* owned */
     ps_overlay_rules_t rules;
     ps_overlay_conf_t conf; /* owned; only its edges */
     ps_may_t may;           /* where rules.is_listed: to whom it may send */

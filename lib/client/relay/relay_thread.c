@@ -51,6 +51,8 @@ static void destroy(ps_relay_thread_t **self_p)
     ps_relay_facts_done(&self->before);
     ps_overlay_conf_done(&self->conf);
     ps_desk_release(&self->desk);
+    ps_relay_trace_close(&self->trace);
+    ps_free(self->trace_pattern);
     ps_free(self->callers);
     ps_free(self->under_way);
     ps_free(self->polled);
@@ -106,6 +108,12 @@ psd_status_t ps_relay_thread_open(const char *endpoint, const psd_options_t *opt
     }
     self->calls = calls;
     self->rows_go_on = wish->rows_go_on;
+    if (wish->trace != NULL) {
+        self->trace_pattern = ps_strdup(wish->trace);
+        if (self->trace_pattern == NULL) {
+            return psd_error_set(err, PSD_NOMEM, "no memory for a relay");
+        }
+    }
     self->n_forks = ps_fork_count();
     quiet.on_wait = NULL;
     quiet.no_guest = true;
@@ -139,6 +147,15 @@ void ps_relay_thread_follow(ps_relay_thread_t *self, const ps_overlay_rules_t *r
     conf->edges = NULL;
 }
 
+psd_status_t ps_relay_thread_trace(ps_relay_thread_t *self, uint32_t worker, psd_error_t *err)
+{
+    psd_status_t rc = self->trace_pattern == NULL
+                          ? PSD_OK
+                          : ps_relay_trace_open(&self->trace, self->trace_pattern, worker, err);
+
+    return rc == PSD_OK ? rc : psd_error_wrap(err, rc, "PSD_OVERLAY_TRACE");
+}
+
 ps_desk_t *ps_relay_thread_desk(const ps_relay_thread_t *self)
 {
     return self->desk;
@@ -165,6 +182,19 @@ bool ps_relay_key_of(const ps_relay_thread_t *self, uint32_t table, uint32_t par
     return true;
 }
 
+static void note_lent(ps_relay_thread_t *self, const ps_desk_lot_t *lent,
+                      ps_relay_trace_kind_t kind)
+{
+    ps_relay_trace_note(
+        &self->trace,
+        &(ps_relay_trace_event_t){.kind = kind,
+                                  .worker = self->speaker.worker,
+                                  .table = lent->table,
+                                  .partition = lent->partition,
+                                  .clock = lent->clock,
+                                  .bytes = lent->has_rows ? ps_payload_size(lent->payload) : 0});
+}
+
 static void lend(ps_relay_thread_t *self, ps_desk_lot_t *lent)
 {
     ps_relay_span_t span = {
@@ -175,8 +205,10 @@ static void lend(ps_relay_thread_t *self, ps_desk_lot_t *lent)
         .worker = self->speaker.worker, .request = lent->request, .plan = self->facts.version};
     ps_relay_key_t key;
 
+    note_lent(self, lent, PS_TRACE_LENT);
     if (!ps_relay_key_of(self, lent->table, lent->partition, lent->clock, &key) ||
         ps_relay_give(self->relay, self->now_ms, &giver, &key, &lot, NULL) != PSD_OK) {
+        note_lent(self, lent, PS_TRACE_GAVE_BACK);
         ps_desk_tell(self->desk, lent->request, PS_RELAY_RETURNED);
     }
 }
@@ -247,6 +279,21 @@ static void take_from_desk(ps_relay_thread_t *self)
     ps_rows_from_desk(self);
 }
 
+/* ---- the trace ---- */
+
+static void note_tell(ps_relay_thread_t *self, const ps_relay_deed_t *deed)
+{
+    if (deed->news == PS_RELAY_RETURNED) {
+        ps_relay_trace_note(&self->trace,
+                            &(ps_relay_trace_event_t){.kind = PS_TRACE_GAVE_BACK,
+                                                      .worker = deed->to,
+                                                      .table = deed->key.table,
+                                                      .partition = deed->key.partition,
+                                                      .clock = deed->key.clock,
+                                                      .reason = deed->reason});
+    }
+}
+
 /* ---- turns ---- */
 
 static void do_deeds(ps_relay_thread_t *self)
@@ -261,7 +308,10 @@ static void do_deeds(ps_relay_thread_t *self)
             if (!is_sent) {
                 ps_relay_heard(self->relay, self->now_ms, deed.to, deed.number, PS_RELAY_RETURNED);
             }
-        } else if (deed.to == self->speaker.worker) {
+            continue;
+        }
+        note_tell(self, &deed);
+        if (deed.to == self->speaker.worker) {
             ps_desk_tell(self->desk, deed.number, deed.news);
         } else {
             ps_callers_tell(self, &deed);
@@ -325,6 +375,7 @@ static void turn(ps_relay_thread_t *self)
     do_deeds(self);
     ps_courier_turn(self); /* what the deeds were */
     ps_socket_flush(self->port);
+    ps_relay_trace_turn(&self->trace);
 }
 
 static void *run(void *arg)
@@ -372,6 +423,7 @@ psd_status_t ps_relay_thread_start(ps_relay_thread_t *self, const ps_relay_speak
         return rc;
     }
     self->speaker = *speaker;
+    ps_relay_trace_begin(&self->trace);
     ps_overlay_conf_may(&self->conf, speaker->worker, &self->may);
     ps_desk_set_rules(self->desk, &self->rules, &self->may);
     self->self = (ps_meet_self_t){.cluster = self->courier->cluster,

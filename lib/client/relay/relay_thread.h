@@ -38,6 +38,7 @@ typedef struct ps_relay_calls {
 
 typedef struct ps_relay_wish {
     const char *listen; /* tcp with port 0 or * for any */
+    const char *trace;  /* the path of a file of what it does, as in relay_trace.h; NULL: none */
     bool rows_go_on;    /* it also has rows from other workers, and for them
                            (client/requests/by_peer.h) */
     bool encrypts;      /* it speaks CURVE alone, under a new pair of keys that is never stored, and
@@ -54,6 +55,11 @@ PSD_MUST_CHECK psd_status_t ps_relay_thread_open(const char *endpoint, const psd
 /* What its worker asks for; takes the edges of conf. To be called before it is started. */
 void ps_relay_thread_follow(ps_relay_thread_t *self, const ps_overlay_rules_t *rules,
                             ps_overlay_conf_t *conf);
+/* Opens the file of its trace, where one is wished, for the worker of that rank. To be called
+ * before the worker joins: then psd_join fails where the file cannot be written. Errors: as
+ * ps_relay_trace_open. */
+PSD_MUST_CHECK psd_status_t ps_relay_thread_trace(ps_relay_thread_t *self, uint32_t worker,
+                                                  psd_error_t *err);
 /* Borrowed. */
 ps_desk_t *ps_relay_thread_desk(const ps_relay_thread_t *self);
 /* Errors: PSD_IO; PSD_INVALID; PSD_NOMEM. */

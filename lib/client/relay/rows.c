@@ -38,12 +38,26 @@ void ps_rows_plan(ps_relay_thread_t *self)
                      go);
 }
 
+static void note(ps_relay_thread_t *self, ps_relay_trace_kind_t kind, uint32_t worker,
+                 const ps_down_key_t *key, const ps_payload_t *payload)
+{
+    ps_relay_trace_note(&self->trace, &(ps_relay_trace_event_t){
+                                          .kind = kind,
+                                          .worker = worker,
+                                          .table = key->table,
+                                          .partition = key->partition,
+                                          .clock = key->clock,
+                                          .bytes = payload == NULL ? 0 : ps_payload_size(payload)});
+}
+
 /* ---- the client ---- */
 
 static void give(ps_relay_thread_t *self, ps_down_deed_t *deed)
 {
     ps_desk_rows_t *rows = ps_alloc(1, sizeof *rows);
 
+    note(self, deed->payload == NULL ? PS_TRACE_ROWS_MISSED : PS_TRACE_ROWS_GOT, 0, &deed->key,
+         deed->payload);
     if (rows == NULL) { /* the client has a patience of its own */
         ps_payload_destroy(&deed->payload);
         return;
@@ -68,6 +82,7 @@ static void ask(ps_relay_thread_t *self, const ps_desk_rows_t *question)
                                         .wait_ms = question->wait_ms}};
     uint32_t worker = above(self, key);
 
+    note(self, PS_TRACE_ROWS_ASKED, worker, key, NULL);
     ps_relay_down_ask(self->down, self->now_ms, worker, question->request, key, question->wait_ms);
     if (!ps_ways_want(self, worker, &want)) {
         ps_relay_down_heard(self->down, worker, question->request, key, NULL);
@@ -111,6 +126,9 @@ static void send(ps_relay_thread_t *self, ps_down_deed_t *deed)
     ps_message_t message;
 
     rows_on(deed, &message);
+    if (deed->payload != NULL) {
+        note(self, PS_TRACE_ROWS_GAVE, deed->worker, &deed->key, deed->payload);
+    }
     if (!ps_callers_send_rows(self, deed->worker, &message, deed->payload)) {
         ps_relay_down_unsent(self->down, self->now_ms, deed);
     }

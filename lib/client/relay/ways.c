@@ -164,6 +164,7 @@ static void hear(ps_relay_thread_t *self, ps_relay_way_t *way, const ps_message_
         way->owes_ms = 0;
         way->owes_bytes = 0;
         measure(self, way, number, news);
+        ps_relay_trace_news(&self->trace, way->to.worker, number, news);
         ps_relay_heard(self->relay, self->now_ms, way->to.worker, number, news);
     } else if (way->is_ready && message->kind == PS_KIND_ROWS_ON) {
         way->owes_ms = way->owes_ms != 0 ? self->now_ms : 0; /* its answer comes after these */
@@ -258,6 +259,7 @@ bool ps_ways_send(ps_relay_thread_t *self, const ps_relay_deed_t *deed)
         way->sent_bytes = (way->n_sent == 0 ? 0 : way->sent_bytes) + ps_payload_size(payload);
         way->n_sent++;
         way->newest = deed->number;
+        ps_relay_trace_sent(&self->trace, deed, ps_payload_size(payload));
         return true;
     }
     return false;
