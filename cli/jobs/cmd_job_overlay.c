@@ -11,7 +11,8 @@
 
 #define UNKNOWN "unknown"
 #define NODES "nodes"
-#define TO_SIZE 24 /* of "TO_4095", "to.4095" */
+#define TO_SIZE 24   /* of "TO_4095", "to.4095" */
+#define ENDS_SIZE 48 /* of "0 4095" */
 
 static const ps_column_t OVERVIEW[] = {{"JOB", "job", PS_UNIT_NONE, false},
                                        {"POLICY", "policy", PS_UNIT_NONE, false},
@@ -48,21 +49,45 @@ static bool is_for_people(const ps_cli_t *cli)
 
 /* ---- what was measured ---- */
 
-/* What was measured between two workers; to -1: to the nodes. NULL: nothing was. */
-static const json_t *find_link(const json_t *overlay, json_int_t from, json_int_t to)
+/* The overlay of a job, and its links by "FROM TO". */
+typedef struct view {
+    const json_t *overlay; /* borrowed */
+    json_t *links;         /* owned */
+} view_t;
+
+static void print_ends(json_int_t from, json_int_t to, char ret_text[ENDS_SIZE])
+{
+    (void)snprintf(ret_text, ENDS_SIZE, "%" JSON_INTEGER_FORMAT " %" JSON_INTEGER_FORMAT, from, to);
+}
+
+static void view_init(view_t *self, const json_t *overlay)
 {
     const json_t *links = json_object_get(overlay, "links");
 
+    *self = (view_t){.overlay = overlay, .links = json_object()};
     for (size_t i = 0; i < json_array_size(links); i++) {
-        const json_t *link = json_array_get(links, i);
-        const json_t *end = json_object_get(link, "to");
+        json_t *link = json_array_get(links, i);
+        const json_t *to = json_object_get(link, "to");
+        char ends[ENDS_SIZE];
 
-        if (json_integer_value(json_object_get(link, "from")) == from &&
-            (end == NULL ? -1 : json_integer_value(end)) == to) {
-            return link;
-        }
+        print_ends(json_integer_value(json_object_get(link, "from")),
+                   to == NULL ? -1 : json_integer_value(to), ends);
+        (void)json_object_set(self->links, ends, link);
     }
-    return NULL;
+}
+
+static void view_done(view_t *self)
+{
+    json_decref(self->links);
+}
+
+/* What was measured between two workers; to -1: to the nodes. NULL: nothing was. */
+static const json_t *find_link(const view_t *view, json_int_t from, json_int_t to)
+{
+    char ends[ENDS_SIZE];
+
+    print_ends(from, to, ends);
+    return json_object_get(view->links, ends);
 }
 
 /* An unknown value is null, and says so to people. */
@@ -71,9 +96,9 @@ static json_t *unknown(bool for_people)
     return for_people ? json_string(UNKNOWN) : json_null();
 }
 
-static json_t *rate_of(const json_t *overlay, json_int_t from, json_int_t to, bool for_people)
+static json_t *rate_of(const view_t *view, json_int_t from, json_int_t to, bool for_people)
 {
-    const json_t *link = find_link(overlay, from, to);
+    const json_t *link = find_link(view, from, to);
 
     return link == NULL ? unknown(for_people) : json_incref(json_object_get(link, "bytes_s"));
 }
@@ -94,18 +119,21 @@ static json_int_t rank_of(const json_t *sends_to)
     return gap == NULL ? -1 : (json_int_t)strtoll(gap + 1, NULL, 10);
 }
 
-static json_t *edge_json(const json_t *overlay, size_t group, json_int_t from, json_int_t to,
+static json_t *edge_json(const view_t *view, size_t group, json_int_t from, json_int_t to,
                          bool for_people)
 {
-    const json_t *link = find_link(overlay, from, to);
+    const json_t *link = find_link(view, from, to);
     json_t *edge = json_pack("{s:I,s:I}", "group", (json_int_t)group, "from", from);
 
     if (to >= 0 || for_people) {
         (void)json_object_set_new(edge, "to", to >= 0 ? json_integer(to) : json_string(NODES));
     }
-    (void)json_object_set_new(edge, "bytes_s", rate_of(overlay, from, to, for_people));
+    (void)json_object_set_new(edge, "bytes_s",
+                              link == NULL ? unknown(for_people)
+                                           : json_incref(json_object_get(link, "bytes_s")));
     (void)json_object_set_new(edge, "age_s",
-                              link == NULL ? unknown(for_people) : json_real(age_s(link)));
+                              json_object_get(link, "age_ms") == NULL ? unknown(for_people)
+                                                                      : json_real(age_s(link)));
     if (link != NULL) {
         (void)json_object_set(edge, "bytes", json_object_get(link, "bytes"));
     }
@@ -120,10 +148,10 @@ static size_t count_groups(const json_t *overlay)
 }
 
 /* By group, then by worker. */
-static json_t *edges_json(const json_t *overlay, bool for_people)
+static json_t *edges_json(const view_t *view, bool for_people)
 {
-    const json_t *workers = json_object_get(overlay, "workers");
-    size_t n_groups = count_groups(overlay);
+    const json_t *workers = json_object_get(view->overlay, "workers");
+    size_t n_groups = count_groups(view->overlay);
     json_t *edges = json_array();
 
     for (size_t group = 0; group < n_groups; group++) {
@@ -132,9 +160,8 @@ static json_t *edges_json(const json_t *overlay, bool for_people)
             json_int_t to = rank_of(json_array_get(json_object_get(worker, "sends_to"), group));
 
             (void)json_array_append_new(
-                edges,
-                edge_json(overlay, group, json_integer_value(json_object_get(worker, "worker")), to,
-                          for_people));
+                edges, edge_json(view, group, json_integer_value(json_object_get(worker, "worker")),
+                                 to, for_people));
         }
     }
     return edges;
@@ -153,13 +180,13 @@ static void put_seconds(json_t *doc, const char *from, const char *to)
     (void)json_object_del(doc, from);
 }
 
-static void show_overlay(const ps_cli_t *cli, const char *job, const json_t *overlay)
+static void show_overlay(const ps_cli_t *cli, const char *job, const view_t *view)
 {
     bool for_people = is_for_people(cli);
-    PSD_AUTO(ps_json_unref) json_t *edges = edges_json(overlay, for_people);
+    PSD_AUTO(ps_json_unref) json_t *edges = edges_json(view, for_people);
     PSD_AUTO(ps_json_unref) json_t *doc = json_pack("{s:s}", "job", job);
 
-    (void)json_object_update(doc, (json_t *)overlay);
+    (void)json_object_update(doc, (json_t *)view->overlay);
     put_seconds(doc, "clock_us", "clock_s");
     put_seconds(doc, "star_us", "star_s");
     put_seconds(doc, "promised_us", "promised_s");
@@ -215,9 +242,9 @@ static psd_status_t make_columns(matrix_t *self, const json_t *workers, psd_erro
     return PSD_OK;
 }
 
-static json_t *row_json(const json_t *overlay, json_int_t from, bool for_people)
+static json_t *row_json(const view_t *view, json_int_t from, bool for_people)
 {
-    const json_t *workers = json_object_get(overlay, "workers");
+    const json_t *workers = json_object_get(view->overlay, "workers");
     json_t *to = json_object();
 
     for (size_t i = 0; i < json_array_size(workers); i++) {
@@ -226,27 +253,26 @@ static json_t *row_json(const json_t *overlay, json_int_t from, bool for_people)
 
         (void)snprintf(key, sizeof key, "%" JSON_INTEGER_FORMAT, rank);
         if (rank != from) {
-            (void)json_object_set_new(to, key, rate_of(overlay, from, rank, for_people));
+            (void)json_object_set_new(to, key, rate_of(view, from, rank, for_people));
         }
     }
     return json_pack("{s:I,s:o,s:o}", "from", from, "to", to, NODES,
-                     rate_of(overlay, from, -1, for_people));
+                     rate_of(view, from, -1, for_people));
 }
 
-static psd_status_t show_matrix(const ps_cli_t *cli, const char *job, const json_t *overlay,
+static psd_status_t show_matrix(const ps_cli_t *cli, const char *job, const view_t *view,
                                 psd_error_t *err)
 {
     PSD_AUTO(matrix_done) matrix_t matrix = {.rows = json_array()};
     PSD_AUTO(ps_json_unref) json_t *doc = NULL;
-    const json_t *workers = json_object_get(overlay, "workers");
+    const json_t *workers = json_object_get(view->overlay, "workers");
     size_t n = json_array_size(workers);
     psd_status_t rc = PSD_OK;
 
     if (n > PS_OUT_COLUMNS_MAX - 2) {
         return psd_error_set(err, PSD_UNSUPPORTED,
-                             "--matrix of %zu workers; allowed: up to %d, of which psd keeps what "
-                             "was measured",
-                             n, PS_OUT_COLUMNS_MAX - 2);
+                             "--matrix shows up to %d workers; this job has %zu",
+                             PS_OUT_COLUMNS_MAX - 2, n);
     }
     rc = make_columns(&matrix, workers, err);
     if (rc != PSD_OK) {
@@ -255,7 +281,7 @@ static psd_status_t show_matrix(const ps_cli_t *cli, const char *job, const json
     for (size_t i = 0; i < n; i++) {
         json_int_t from = json_integer_value(json_object_get(json_array_get(workers, i), "worker"));
 
-        (void)json_array_append_new(matrix.rows, row_json(overlay, from, is_for_people(cli)));
+        (void)json_array_append_new(matrix.rows, row_json(view, from, is_for_people(cli)));
     }
     doc = json_pack("{s:s,s:O}", "job", job, "matrix", matrix.rows);
     ps_out_list(&cli->out, doc, "matrix", matrix.columns);
@@ -275,10 +301,10 @@ static bool is_first(const json_t *sends_to, size_t group, json_int_t to)
     return true;
 }
 
-static void write_label(FILE *out, const json_t *overlay, const json_t *sends_to, json_int_t from,
+static void write_label(FILE *out, const view_t *view, const json_t *sends_to, json_int_t from,
                         json_int_t to)
 {
-    const json_t *link = find_link(overlay, from, to);
+    const json_t *link = find_link(view, from, to);
     const char *before = "group";
     char rate[PS_NUMBER_SIZE];
     char age[PS_NUMBER_SIZE];
@@ -298,7 +324,7 @@ static void write_label(FILE *out, const json_t *overlay, const json_t *sends_to
     ps_print(out, "\\n%s, %s ago\"", rate, age);
 }
 
-static void write_edges(FILE *out, const json_t *overlay, const json_t *worker)
+static void write_edges(FILE *out, const view_t *view, const json_t *worker)
 {
     const json_t *sends_to = json_object_get(worker, "sends_to");
     json_int_t from = json_integer_value(json_object_get(worker, "worker"));
@@ -316,15 +342,15 @@ static void write_edges(FILE *out, const json_t *overlay, const json_t *worker)
             ps_print(out, "w%" JSON_INTEGER_FORMAT, to);
         }
         ps_print(out, " [label=\"");
-        write_label(out, overlay, sends_to, from, to);
+        write_label(out, view, sends_to, from, to);
         ps_print(out, "];\n");
     }
 }
 
 /* One arrow for all groups in which a worker sends to the same one. */
-static void show_graph(const ps_cli_t *cli, const char *job, const json_t *overlay)
+static void show_graph(const ps_cli_t *cli, const char *job, const view_t *view)
 {
-    const json_t *workers = json_object_get(overlay, "workers");
+    const json_t *workers = json_object_get(view->overlay, "workers");
     FILE *out = cli->out.out;
 
     ps_print(out, "digraph \"%s\" {\n  rankdir=BT;\n  " NODES " [shape=box];\n", job);
@@ -334,7 +360,7 @@ static void show_graph(const ps_cli_t *cli, const char *job, const json_t *overl
         ps_print(out, "  w%" PRIu64 " [label=\"worker %" PRIu64 "\"];\n", rank, rank);
     }
     for (size_t i = 0; i < json_array_size(workers); i++) {
-        write_edges(out, overlay, json_array_get(workers, i));
+        write_edges(out, view, json_array_get(workers, i));
     }
     ps_print(out, "}\n");
 }
@@ -364,6 +390,7 @@ bool ps_job_wants_overlay(const ps_cli_t *cli)
 psd_status_t ps_job_show_overlay(ps_cli_t *cli, const char *name, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    PSD_AUTO(view_done) view_t view = {.links = NULL};
     const json_t *overlay = NULL;
     const char *job = NULL;
     psd_status_t rc = check_options(cli, err);
@@ -386,13 +413,14 @@ psd_status_t ps_job_show_overlay(ps_cli_t *cli, const char *name, psd_error_t *e
         ps_say(&cli->out, "%" PRIu64 " links that were measured are not shown",
                ps_json_u64(overlay, "links_hidden"));
     }
+    view_init(&view, overlay);
     if (ps_args_on(&cli->args, "matrix")) {
-        return show_matrix(cli, job, overlay, err);
+        return show_matrix(cli, job, &view, err);
     }
     if (ps_args_on(&cli->args, "dot")) {
-        show_graph(cli, job, overlay);
+        show_graph(cli, job, &view);
     } else {
-        show_overlay(cli, job, overlay);
+        show_overlay(cli, job, &view);
     }
     return PSD_OK;
 }

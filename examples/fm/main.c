@@ -69,7 +69,7 @@ static psd_status_t report_test(const fm_options_t *options, const ex_samples_t 
     return rc;
 }
 
-/* Worker 0's use of the model; seconds: the time of the training. */
+/* The first worker's use of the model; seconds: the time of the training. */
 static psd_status_t finish(const fm_job_t *job, data_t *data, const fm_epoch_t *last,
                            const fm_model_t *model, double seconds, psd_error_t *err)
 {
@@ -78,14 +78,14 @@ static psd_status_t finish(const fm_job_t *job, data_t *data, const fm_epoch_t *
 
     ex_quality_print("train", &last->train);
     (void)printf("  nonzeros %zu  embeddings %zu  %.3f s\n", model->n, model->n_slots, seconds);
-    if (options->test != NULL && job->ex.worker != 0) {
+    if (options->save != NULL) {
+        rc = fm_model_save(model, options->save, err);
+    }
+    if (rc == PSD_OK && options->test != NULL && job->ex.worker != 0) {
         rc = load_test(options, data, err); /* worker 0 had it, and was lost */
     }
     if (rc == PSD_OK && options->test != NULL) {
         rc = report_test(options, &data->test, model, err);
-    }
-    if (rc == PSD_OK && options->save != NULL) {
-        rc = fm_model_save(model, options->save, err);
     }
     return rc;
 }

@@ -30,6 +30,7 @@ typedef struct trainer {
     double best_loss;  /* of an epoch's validation; INFINITY: none yet */
     uint32_t n_worse;  /* epochs since */
     fm_model_t *model; /* the first worker's result; borrowed */
+    bool has_kept;     /* a model */
 } trainer_t;
 
 static void trainer_done(trainer_t *self)
@@ -210,6 +211,7 @@ static psd_status_t keep_model(trainer_t *self, psd_error_t *err)
     if (ex_job_is_first(&self->job->ex)) {
         fm_model_done(self->model);
         rc = fm_job_pull_model(self->job, self->model, err);
+        self->has_kept = true;
     }
     return rc == PSD_OK ? ex_job_barrier(&self->job->ex, err) : rc;
 }
@@ -284,7 +286,7 @@ static psd_status_t choose_model(trainer_t *self, psd_error_t *err)
             "%s: no epoch has a finite loss on it; use smaller steps: --alpha, --factor-alpha",
             options->valid);
     }
-    if (ex_job_is_first(&self->job->ex) && self->model->n == 0) {
+    if (ex_job_is_first(&self->job->ex) && !self->has_kept) {
         (void)fprintf(stderr,
                       "%s: the worker that had the model of the best epoch was lost; this is the "
                       "model of the last one\n",

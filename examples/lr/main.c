@@ -92,14 +92,14 @@ static psd_status_t finish(lr_job_t *job, data_t *data, double seconds, psd_erro
         lr_report_train(options, &sums, &model, seconds);
         lr_report_outcome(options, &job->outcome);
     }
+    if (rc == PSD_OK && options->save != NULL) {
+        rc = ex_model_save(&model, options->save, err);
+    }
     if (rc == PSD_OK && options->test != NULL && job->ex.worker != 0) {
         rc = load_test(options, &data->test, err); /* worker 0 had it, and was lost */
     }
     if (rc == PSD_OK && options->test != NULL) {
         rc = report_test(options, &data->test, &model, err);
-    }
-    if (rc == PSD_OK && options->save != NULL) {
-        rc = ex_model_save(&model, options->save, err);
     }
     ex_model_done(&model);
     return rc;

@@ -232,7 +232,7 @@ static void make_deltas(trainer_t *self)
 {
     const mnist_network_t *network = self->network;
     float step = (float)self->options->step;
-    float again = ex_job_is_first(self->job) ? (float)self->options->momentum : 0.0f;
+    float again = self->job->worker == 0 ? (float)self->options->momentum : 0.0f;
 
     for (size_t i = 0; i < network->n; i++) {
         float now = network->parameters[i];
@@ -417,9 +417,6 @@ psd_status_t mnist_train(const mnist_options_t *options, ex_job_t *job, mnist_ne
     }
     if (rc == PSD_OK) {
         rc = pull(&self, err);
-    }
-    if (rc == PSD_OK && test != NULL && job->worker != 0 && ex_job_is_first(job)) {
-        rc = measure_test(&self, test, err); /* worker 0 was lost */
     }
     if (rc == PSD_OK && self.averages) {
         swap_means(&self);

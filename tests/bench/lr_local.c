@@ -145,6 +145,12 @@ psd_status_t psd_leave(psd_client_t *client, uint32_t timeout_ms, psd_error_t *e
     return PSD_OK;
 }
 
+uint32_t psd_first_worker(const psd_client_t *client)
+{
+    (void)client;
+    return 0;
+}
+
 uint32_t psd_lost_workers(const psd_client_t *client)
 {
     (void)client;

@@ -155,13 +155,19 @@ static bool a_barrier_opens_for_all_or_names_who_is_missing(daemon_t *d)
                            ",\"job\":\"b\",\"worker\":0,\"number\":3,"
                            "\"timeout_ms\":60000"));
     }
-    (void)snprintf(wanted, sizeof wanted, "{\"v\":1,\"id\":%u,\"status\":\"OK\"}", a.id - 1);
+    (void)snprintf(wanted, sizeof wanted, "{\"v\":1,\"id\":%u,\"status\":\"OK\",\"first\":0}",
+                   a.id - 1);
     CHECK(control_ask(&a, "job_list", "", "\"jobs\""));
     CHECK(control_ask(&b, "barrier",
                       ",\"job\":\"b\",\"worker\":1,\"number\":1,"
                       "\"timeout_ms\":60000",
                       "\"status\":\"OK\""));
     CHECK(answer_has(&a, wanted));
+    /* The answer was lost: the same again. */
+    CHECK(control_ask(&b, "barrier",
+                      ",\"job\":\"b\",\"worker\":1,\"number\":1,"
+                      "\"timeout_ms\":60000",
+                      "\"status\":\"OK\",\"first\":0"));
     /* A worker that leaves is waited for no more. */
     CHECK(control_post(&a, "barrier",
                        ",\"job\":\"b\",\"worker\":0,\"number\":4,"

@@ -71,11 +71,11 @@ for rank in range(4):
         names.add(kind)
         if e["cat"] == "bundle":
             if e["ph"] == "b":
-                assert e["id"] not in begun and e["args"]["workers"] in range(1, 5), e
+                assert e["id2"]["local"] not in begun and e["args"]["workers"] in range(1, 5), e
                 assert e["args"]["bytes"] > 0 and e["args"]["partition"] in (0, 1), e
-                begun[e["id"]] = e["name"]
+                begun[e["id2"]["local"]] = e["name"]
             else:
-                assert begun[e["id"]] == e["name"], e
+                assert begun[e["id2"]["local"]] == e["name"], e
                 assert (e["ph"], e["args"]["news"]) in (("n", "taken"), ("e", "done"),
                                                         ("e", "returned")), e
         else:

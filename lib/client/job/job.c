@@ -467,7 +467,8 @@ psd_status_t psd_barrier(psd_client_t *client, uint32_t timeout_ms, psd_error_t 
     rc = ps_question_ask(client, question, timeout_ms, BARRIER_GRACE_MS, &reply, err);
     if (rc == PSD_OK) {
         client->membership->n_barriers++;
-        rc = ps_doc_get_u64_or(reply, "first", 0, PS_WORKERS_MAX - 1, 0, &first, err);
+        rc = ps_doc_get_u64_or(reply, "first", 0, PS_WORKERS_MAX - 1, client->first_worker, &first,
+                               err);
     }
     if (rc == PSD_OK) {
         client->first_worker = (uint32_t)first;

@@ -150,6 +150,9 @@ static void give_all_back(ps_relay_thread_t *self)
 
         ps_relay_trace_news(&self->trace, PS_OVERLAY_NODES, number, PS_RELAY_RETURNED);
         ps_relay_heard(self->relay, self->now_ms, PS_OVERLAY_NODES, number, PS_RELAY_RETURNED);
+        if (self->desk != NULL) {
+            ps_desk_bundle_ended(self->desk, false);
+        }
     }
 }
 

@@ -37,7 +37,8 @@ static psd_status_t open_file(ps_relay_trace_t *self, psd_error_t *err)
     struct stat is = {.st_mode = 0};
 
     self->fd =
-        open(self->path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+        open(self->path,
+             O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
     if (self->fd < 0) {
         return psd_error_set(err, PSD_IO, "%s cannot be written: %s", self->path,
                              errno == ELOOP ? "it is a symbolic link" : strerror(errno));
@@ -168,7 +169,8 @@ static void print_end(const char *way, uint32_t worker, char ret_text[40])
     }
 }
 
-/* A bundle on its way: events of one name and number belong together. */
+/* A bundle on its way: events of one id belong together. One that the next relay does not take
+ * goes to the nodes by the same number. */
 static void add_bundle(ps_relay_trace_t *self, const ps_relay_trace_event_t *event, char phase,
                        const char *news)
 {
@@ -185,9 +187,10 @@ static void add_bundle(ps_relay_trace_t *self, const ps_relay_trace_event_t *eve
         (void)snprintf(args, sizeof args, "\"news\":\"%s\"", news);
     }
     add(self,
-        ",\n{\"name\":\"%s\",\"cat\":\"bundle\",\"ph\":\"%c\",\"id\":%" PRIu64 ",\"ts\":%" PRIu64
-        ",\"pid\":%" PRIu32 ",\"tid\":%d,\"args\":{%s}}",
-        name, phase, event->number, ps_now_us(), self->worker, DELTAS, args);
+        ",\n{\"name\":\"%s\",\"cat\":\"bundle\",\"ph\":\"%c\",\"id2\":{\"local\":\"%" PRIu64
+        "%s\"},\"ts\":%" PRIu64 ",\"pid\":%" PRIu32 ",\"tid\":%d,\"args\":{%s}}",
+        name, phase, event->number, event->worker == PS_OVERLAY_NODES ? "n" : "", ps_now_us(),
+        self->worker, DELTAS, args);
 }
 
 static void add_moment(ps_relay_trace_t *self, const ps_relay_trace_event_t *event, int thread,

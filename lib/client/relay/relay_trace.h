@@ -9,9 +9,10 @@
  * Shape    Process: the worker's rank. Threads: 1 deltas, 2 rows. A bundle to another relay or to
  *          the nodes is an async event, from sending to its end, with its number as id.
  * Units    Microseconds of the machine's monotonic clock; bytes.
- * Cost     A line is printed into memory and written later: every PS_RELAY_TRACE_LATE_US, and
- *          when PS_RELAY_TRACE_BUFFER bytes are there. A file that cannot be written, or has
- *          PS_RELAY_TRACE_MOST bytes, ends the trace, which the log says; the relay goes on.
+ * Cost     A line is printed into memory and written later: at a turn PS_RELAY_TRACE_LATE_US after
+ *          the last time, and when PS_RELAY_TRACE_BUFFER bytes are there. A file that cannot be
+ *          written, or has PS_RELAY_TRACE_MOST bytes, ends the trace, which the log says; the
+ *          relay goes on.
  * Owner    The relay's thread; ps_relay_trace_close. Zeroed: there is none, and nothing is done.
  * Threads  One at a time.
  */

@@ -61,7 +61,9 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_barrier(psd_client_t *client, uint32_
                                                    psd_error_t *err);
 /* The lowest rank of those that met in this client's last psd_barrier, the same for all of
  * them: who does what one of them must do, such as to save the model. It is 0 unless worker 0
- * has left or was lost; 0 before the first psd_barrier, and with a psd that does not say it. */
+ * has left or was lost; 0 before the first psd_barrier, and with a psd that does not say it.
+ * Only when the node that leads the registry dies while it answers a barrier, two workers
+ * may take themselves for the first. */
 PSD_EXPORT uint32_t psd_first_worker(const psd_client_t *client);
 /* Leaves the job: waits for all acknowledgements; then no other worker waits
  * for this one any more. The client stays open and is no worker any more. */

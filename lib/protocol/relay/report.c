@@ -51,13 +51,13 @@ static bool add_turns(const ps_overlay_report_t *self, ps_doc_t *doc)
            (!rules->is_listed || add_may(&self->may, ps_doc_add_array(doc, "may")));
 }
 
-static bool add_counts(const ps_overlay_counts_t *counts, ps_doc_t *doc)
+bool ps_overlay_counts_to_doc(const ps_overlay_counts_t *self, ps_doc_t *doc)
 {
-    return ps_doc_set_u64(doc, "lent", counts->lent) &&
-           ps_doc_set_u64(doc, "returned", counts->returned) &&
-           ps_doc_set_u64(doc, "direct", counts->direct) &&
-           ps_doc_set_u64(doc, "bundles", counts->bundles) &&
-           ps_doc_set_u64(doc, "refused", counts->refused);
+    return ps_doc_set_u64(doc, "lent", self->lent) &&
+           ps_doc_set_u64(doc, "returned", self->returned) &&
+           ps_doc_set_u64(doc, "direct", self->direct) &&
+           ps_doc_set_u64(doc, "bundles", self->bundles) &&
+           ps_doc_set_u64(doc, "refused", self->refused);
 }
 
 bool ps_overlay_report_to_doc(const ps_overlay_report_t *self, ps_doc_t *doc)
@@ -71,7 +71,7 @@ bool ps_overlay_report_to_doc(const ps_overlay_report_t *self, ps_doc_t *doc)
     for (uint32_t i = 0; fits && i < self->n_links; i++) {
         fits = add_link(&self->links[i], links);
     }
-    return fits && (!self->counts.has || add_counts(&self->counts, doc)) &&
+    return fits && (!self->counts.has || ps_overlay_counts_to_doc(&self->counts, doc)) &&
            (!ps_policy_has_turns(self->rules.policy) || add_turns(self, doc));
 }
 

@@ -39,6 +39,9 @@ typedef struct ps_overlay_counts {
     uint64_t refused;  /* … or not */
 } ps_overlay_counts_t;
 
+/* false: no memory. */
+bool ps_overlay_counts_to_doc(const ps_overlay_counts_t *self, ps_doc_t *doc);
+
 typedef struct ps_overlay_report {
     ps_overlay_rules_t rules;
     ps_may_t may;    /* where rules.is_listed: to whom it may send */

@@ -37,23 +37,50 @@ static bool add_link(const ps_overlay_job_t *self, uint32_t from, uint32_t to, u
            (!measures || ps_doc_set_bool(doc, "known", is_known(self, from, to)));
 }
 
-static bool add_links(const ps_overlay_job_t *self, uint64_t now_us, ps_doc_t *overlay)
+/* Of the plan, or to the nodes. */
+static bool is_in_use(const ps_overlay_job_t *self, uint32_t from, uint32_t to)
+{
+    const ps_relay_facts_t *facts = &self->facts;
+
+    for (uint32_t colour = 0; to < facts->n_members && colour < facts->n_colours; colour++) {
+        if (facts->parents[colour * facts->n_members + from] == to) {
+            return true;
+        }
+    }
+    return to == facts->n_members;
+}
+
+/* Those that are in use, or the others, as long as there is room. */
+static bool add_some(const ps_overlay_job_t *self, bool in_use, uint64_t now_us, ps_doc_t *array,
+                     uint64_t *n_hidden)
 {
     uint32_t n = self->tally.n_workers == self->facts.n_members ? self->tally.n_workers : 0;
-    ps_doc_t *array = ps_doc_add_array(overlay, "links");
-    uint64_t n_hidden = 0;
-    bool fits = array != NULL;
+    bool fits = true;
 
     for (uint32_t from = 0; fits && from < n; from++) {
         for (uint32_t to = 0; fits && to <= n; to++) {
-            bool was_used = ps_relay_tally_link(&self->tally, from, to) != NULL;
-            bool has_room = ps_doc_count(array) < LINKS_SHOWN;
-
-            fits = !was_used || !has_room || add_link(self, from, to, now_us, array);
-            n_hidden += was_used && !has_room ? 1 : 0;
+            if (ps_relay_tally_link(&self->tally, from, to) == NULL ||
+                is_in_use(self, from, to) != in_use) {
+                continue;
+            }
+            if (ps_doc_count(array) < LINKS_SHOWN) {
+                fits = add_link(self, from, to, now_us, array);
+            } else {
+                ++*n_hidden;
+            }
         }
     }
-    return fits && (n_hidden == 0 || ps_doc_set_u64(overlay, "links_hidden", n_hidden));
+    return fits;
+}
+
+static bool add_links(const ps_overlay_job_t *self, uint64_t now_us, ps_doc_t *overlay)
+{
+    ps_doc_t *array = ps_doc_add_array(overlay, "links");
+    uint64_t n_hidden = 0;
+
+    return array != NULL && add_some(self, true, now_us, array, &n_hidden) &&
+           add_some(self, false, now_us, array, &n_hidden) &&
+           (n_hidden == 0 || ps_doc_set_u64(overlay, "links_hidden", n_hidden));
 }
 
 /* ---- what auto has chosen ---- */
@@ -141,15 +168,6 @@ static bool add_clock(const ps_relay_tally_t *tally, ps_doc_t *overlay)
 
 /* ---- workers ---- */
 
-static bool add_counts(const ps_overlay_counts_t *counts, ps_doc_t *doc)
-{
-    return ps_doc_set_u64(doc, "lent", counts->lent) &&
-           ps_doc_set_u64(doc, "returned", counts->returned) &&
-           ps_doc_set_u64(doc, "direct", counts->direct) &&
-           ps_doc_set_u64(doc, "bundles", counts->bundles) &&
-           ps_doc_set_u64(doc, "refused", counts->refused);
-}
-
 /* Whom it sends to, for each colour: "worker 3", "nodes"; where it is, without its key; and how its
  * links to other relays are, which have keys or none. */
 static bool add_way(const ps_overlay_job_t *self, size_t i, ps_doc_t *array)
@@ -176,7 +194,7 @@ static bool add_way(const ps_overlay_job_t *self, size_t i, ps_doc_t *array)
         }
         fits = ps_doc_append_text(to, text);
     }
-    return fits && (counts == NULL || !counts->has || add_counts(counts, doc));
+    return fits && (counts == NULL || !counts->has || ps_overlay_counts_to_doc(counts, doc));
 }
 
 static const char *policy_of(const ps_overlay_job_t *self)

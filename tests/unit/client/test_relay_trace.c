@@ -103,9 +103,10 @@ Test(relay_trace, lines_come_in_large_pieces_and_all_of_them)
     while (fgets(line, sizeof line, file) != NULL && strcmp(line, "]\n") != 0) {
         char wanted[80];
 
-        (void)snprintf(wanted, sizeof wanted,
-                       "{\"name\":\"to worker 2\",\"cat\":\"bundle\",\"ph\":\"e\",\"id\":%d,",
-                       (int)n);
+        (void)snprintf(
+            wanted, sizeof wanted,
+            "{\"name\":\"to worker 2\",\"cat\":\"bundle\",\"ph\":\"e\",\"id2\":{\"local\":\"%d\"},",
+            (int)n);
         cr_assert_eq(strncmp(line, wanted, strlen(wanted)), 0, "%s", line);
         n++;
     }

@@ -383,10 +383,10 @@ static void goes_by_what_was_measured(ps_policy_t policy, const char *name)
     cr_assert(ps_buffer_append(&text, "", 1));
     cr_assert_not_null(strstr((const char *)text.data, name));
     cr_assert_not_null(strstr((const char *)text.data,
-                              "\"links\":[{\"from\":0,\"to\":1,\"bytes\":232000000,"
-                              "\"bytes_s\":888888888,\"age_ms\":84000,\"known\":true},"
-                              "{\"from\":1,\"to\":0,\"bytes\":232000000,\"bytes_s\":"
-                              "8000000000,\"age_ms\":84000,\"known\":true}]"),
+                              "\"links\":[{\"from\":1,\"to\":0,\"bytes\":232000000,"
+                              "\"bytes_s\":8000000000,\"age_ms\":84000,\"known\":true},"
+                              "{\"from\":0,\"to\":1,\"bytes\":232000000,\"bytes_s\":"
+                              "888888888,\"age_ms\":84000,\"known\":true}]"),
                        "%s", (const char *)text.data);
 }
 
