@@ -111,7 +111,8 @@ PSD_MUST_CHECK psd_status_t ex_job_prepare(ex_job_t *self, const char *name,
 /* Drops a table, if it exists. */
 PSD_MUST_CHECK psd_status_t ex_job_drop(ex_job_t *self, const char *name, psd_error_t *err);
 /* Whether this worker does what one of them must do, such as to save the model: worker 0, or the
- * next one that met the others last, where worker 0 was lost. The same for all after each meeting. */
+ * next one that met the others last, where worker 0 was lost. The same for all after each meeting.
+ */
 bool ex_job_is_first(const ex_job_t *self);
 /* Waits until all workers are here. */
 PSD_MUST_CHECK psd_status_t ex_job_barrier(ex_job_t *self, psd_error_t *err);
