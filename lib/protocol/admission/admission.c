@@ -236,6 +236,17 @@ static void answer_again(ps_step_t *step, ps_partition_t *self, const ps_window_
     }
 }
 
+/* It may be taken later, and its seq is not used up: its job is not known yet, or there is no
+ * memory. */
+static void refuse_for_now(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *why = ps_partition_words(step, self, request);
+    bool is_busy = psd_error_status(why) == PSD_BUSY;
+
+    ps_answer_refused(step, request, is_busy ? PSD_BUSY : PSD_NOMEM, 0,
+                      is_busy ? psd_error_text(why) : "no memory");
+}
+
 /* A PUSH or MARK. */
 static void admit(ps_step_t *step, ps_partition_t *self, const ps_request_t *request)
 {
@@ -260,7 +271,7 @@ static void admit(ps_step_t *step, ps_partition_t *self, const ps_request_t *req
         }
         if (why == PS_HELD_NOT) {
             if (!ps_partition_take(step, self, request)) {
-                ps_answer_refused(step, request, PSD_NOMEM, 0, "no memory");
+                refuse_for_now(step, self, request);
             } else {
                 ps_partition_follow(step, self, request);
             }

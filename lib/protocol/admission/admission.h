@@ -88,7 +88,8 @@ bool ps_partition_waits_for_move(const ps_step_t *step, const ps_partition_t *se
                                  const ps_request_t *request);
 /* Checks for permanent errors: its worker, its content, the memory that it
  * would keep. *ret_place is the job's, NULL for a request of no worker.
- * Errors: those of a refusal; PSD_NOMEM. */
+ * Errors: those of a refusal; for now only, PSD_NOMEM, and PSD_BUSY a job that
+ * this node was not told of yet. */
 PSD_MUST_CHECK psd_status_t ps_partition_check(ps_step_t *step, ps_partition_t *self,
                                                const ps_request_t *request,
                                                ps_job_place_t **ret_place, psd_error_t *err);
@@ -96,8 +97,8 @@ PSD_MUST_CHECK psd_status_t ps_partition_check(ps_step_t *step, ps_partition_t *
  * The caller destroys it; NULL: no memory. */
 psd_error_t *ps_partition_words(ps_step_t *step, ps_partition_t *self, const ps_request_t *request);
 /* Takes a ready PUSH or MARK whose seq is its window's next: refuses it
- * permanently, or replays its record; then answers. false: no memory now;
- * nothing changed and nothing was answered. */
+ * permanently, or replays its record; then answers. false: no memory now, or
+ * the job is not known yet; nothing changed and nothing was answered. */
 PSD_MUST_CHECK bool ps_partition_take(ps_step_t *step, ps_partition_t *self,
                                       const ps_request_t *request);
 /* Between two clocks the partition takes over what the table's spec says of them now. false: no

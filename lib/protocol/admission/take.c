@@ -158,7 +158,7 @@ static bool take(ps_step_t *step, ps_partition_t *self, const ps_request_t *requ
     ps_job_place_t *place = NULL;
     psd_status_t rc = ps_partition_check(step, self, request, &place, NULL);
 
-    if (rc == PSD_NOMEM) {
+    if (rc == PSD_NOMEM || rc == PSD_BUSY) {
         return false;
     }
     if (rc != PSD_OK) {

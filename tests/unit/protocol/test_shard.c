@@ -315,6 +315,26 @@ Test(shard, refuses_a_job_that_is_newer_than_those_that_it_was_told_of_for_now)
                    "job 9 is not known here yet; the registry has not announced it");
 }
 
+/* Found by sim_overlay: the refusal used up the seq. So the worker got it again each time that it
+ * sent the push again, also when the job was known, for ever. */
+Test(shard, takes_a_push_that_came_before_its_job_was_known)
+{
+    ps_worker_t workers[] = {{.worker = 0, .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1}};
+    const ps_job_t job = {.id = 9, .name = "lr", .version = 1, .workers = workers, .n_workers = 1};
+    ps_message_t message = push_message(1);
+
+    bench.told_job = 8;
+    message.push.job = 9;
+    message.push.joins = 1;
+    cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+    expect_refused(&bench, PSD_BUSY,
+                   "job 9 is not known here yet; the registry has not announced it");
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}), PSD_OK);
+    cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+    cr_expect_eq(said(&bench)->kind, PS_KIND_ACK);
+    cr_expect_eq(said(&bench)->ack.seq, 1);
+}
+
 Test(shard, refuses_what_is_for_clients)
 {
     ps_message_t message = {.kind = PS_KIND_ACK};
