@@ -412,7 +412,8 @@ psd_status_t ps_relay_thread_start(ps_relay_thread_t *self, const ps_relay_speak
                                           .hold_ms = HOLD_MS,
                                           .hold_timed_ms = HOLD_TIMED_MS,
                                           .patience_ms = PATIENCE_MS,
-                                          .limit_bytes = LIMIT_BYTES};
+                                          .limit_bytes = LIMIT_BYTES,
+                                          .numbers_after = (uint64_t)speaker->joins << 32};
     int failure = 0;
     psd_status_t rc = ps_relay_new(&settings, &self->relay, err);
 

@@ -534,6 +534,7 @@ psd_status_t ps_relay_new(const ps_relay_settings_t *settings, ps_relay_t **ret_
         return psd_error_set(err, PSD_NOMEM, "no memory for a relay");
     }
     self->settings = *settings;
+    self->n_bundles = settings->numbers_after;
     *ret_relay = self;
     return PSD_OK;
 }

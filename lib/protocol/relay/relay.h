@@ -70,6 +70,8 @@ typedef struct ps_relay_settings {
     uint64_t patience_ms;   /* without a sign of life of who has a bundle; also the longest wait
                                where somebody has measured the network */
     uint64_t limit_bytes;   /* of all that is held */
+    uint64_t numbers_after; /* numbers of bundles come after this one: those of another life of the
+                               worker, of which another relay may still have some, are others */
 } ps_relay_settings_t;
 
 /* What lots have in common that may become one. */

@@ -217,6 +217,20 @@ void ps_relay_flush(ps_relay_t *self, uint64_t now_ms, group_t *group)
     }
 }
 
+/* Returns how many groups were sent. */
+static size_t flush_those(ps_relay_t *self, uint64_t now_ms, const place_t *place)
+{
+    size_t n = 0;
+
+    for (group_t *group = place->groups; group != NULL; group = group->next) {
+        if (group->held.n > 0 && ps_relay_is_ready(self, now_ms, group)) {
+            ps_relay_flush(self, now_ms, group);
+            n++;
+        }
+    }
+    return n;
+}
+
 void ps_relay_flush_ready(ps_relay_t *self, uint64_t now_ms)
 {
     void *value = NULL;
@@ -224,10 +238,8 @@ void ps_relay_flush_ready(ps_relay_t *self, uint64_t now_ms)
     size_t at = 0;
 
     while (ps_map_next(&self->places, &at, &number, &value)) {
-        for (group_t *group = ((place_t *)value)->groups; group != NULL; group = group->next) {
-            if (group->held.n > 0 && ps_relay_is_ready(self, now_ms, group)) {
-                ps_relay_flush(self, now_ms, group);
-            }
+        while (flush_those(self, now_ms, value) > 0) {
+            continue; /* who was waited for in vain is not waited for in other clocks either */
         }
     }
 }

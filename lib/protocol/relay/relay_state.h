@@ -106,7 +106,7 @@ struct ps_relay {
     bundle_t *bundles; /* owned, ascending by number */
     bundle_t *last_bundle;
     size_t n_unsent;
-    uint64_t n_bundles; /* that there ever were */
+    uint64_t n_bundles; /* the number of the last one */
     lot_t *news;        /* to be told, in order */
     lot_t *last_news;
     size_t n_lots;

@@ -394,6 +394,51 @@ Test(relay, who_was_waited_for_in_vain_is_not_waited_for_again)
     }
 }
 
+/* Found by sim_overlay: relays of two lives of a worker counted from 1. Another relay that still
+ * had a bundle of the first one said of the second one's, which it dropped, that it was taken. */
+Test(relay, bundles_of_another_life_have_other_numbers)
+{
+    const ps_relay_settings_t settings = {.worker = 0,
+                                          .hold_ms = 25,
+                                          .patience_ms = 1000,
+                                          .limit_bytes = 1 << 20,
+                                          .numbers_after = UINT64_C(2) << 32};
+    const ps_relay_plan_t plan = kit_plan(1, TREE, 4);
+
+    ps_relay_destroy(&relay);
+    cr_assert_eq(ps_relay_new(&settings, &relay, NULL), PSD_OK);
+    cr_assert_eq(ps_relay_take_plan(relay, &plan, NULL), PSD_OK);
+    cr_assert_eq(give_value(0, 1, 1), PSD_OK);
+    ps_relay_tick(relay, 25);
+    expect_send(NODES, 1, 1);
+    cr_assert_eq(deed.number, (UINT64_C(2) << 32) + 1);
+    ps_relay_heard(relay, 30, NODES, deed.number, PS_RELAY_DONE);
+    expect_news(1, PS_RELAY_DONE);
+}
+
+/* Found by sim_overlay: a clock that came later, and waited for the same worker only, was sent
+ * when its own time was over, not with the clock in which that one was waited for in vain. */
+Test(relay, who_was_waited_for_in_vain_is_not_waited_for_in_a_clock_that_is_here_already)
+{
+    ps_relay_key_t key = KIT_KEY;
+
+    for (uint32_t clock = 7; clock < 9; clock++) {
+        for (uint32_t i = 0; i < 3; i++) {
+            ps_relay_giver_t giver = {.worker = i, .request = ++n_requests, .plan = 1};
+            PSD_AUTO(kit_lot_done) kit_lot_t lot;
+
+            key.clock = clock;
+            kit_lot(&lot, i, clock, true, 1);
+            cr_assert_eq(give_as(clock == 7 ? 0 : 20, giver, &key, &lot), PSD_OK);
+        }
+    }
+    ps_relay_tick(relay, 25);
+    expect_send(NODES, 3, 2);
+    cr_assert_eq(deed.key.clock, 7);
+    expect_send(NODES, 3, 2);
+    cr_assert_eq(deed.key.clock, 8);
+}
+
 Test(relay, more_bytes_wait_longer)
 {
     static const uint64_t slow[] = {1000};
