@@ -76,14 +76,16 @@ typedef struct overlay_weather {
     bool has_relays;
     uint32_t loss;
     uint32_t repeat;
+    uint32_t late;   /* a bundle comes seconds later */
     uint32_t turned; /* rows on their way out have a bit turned */
     uint32_t delay_ms;
     uint32_t think_ms;
-    uint32_t fault_ms;    /* mean time between two faults; 0: none */
-    uint32_t crash;       /* a relay forgets all when it takes, sends, or its bundle is taken */
-    uint32_t plan_ms;     /* mean time between two plans; 0: only one, until workers come or go */
-    uint32_t ignorant;    /* a relay does not hear of a plan */
-    uint64_t calm_ms;     /* no faults from here on */
+    uint32_t fault_ms; /* mean time between two faults; 0: none */
+    uint32_t crash;    /* a relay forgets all, or stands still, when it takes, sends, or its bundle
+                          is taken; or its way breaks when the next relay has taken it */
+    uint32_t plan_ms;  /* mean time between two plans; 0: only one, until workers come or go */
+    uint32_t ignorant; /* a relay does not hear of a plan */
+    uint64_t calm_ms;  /* no faults from here on */
     uint64_t limit_bytes; /* of a relay */
     uint64_t hold_ms;
     uint32_t chunk_bytes;

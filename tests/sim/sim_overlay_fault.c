@@ -147,7 +147,14 @@ void overlay_fault_start(overlay_t *self)
 
 void overlay_fault_moment(overlay_t *self, overlay_life_t *life)
 {
-    if (overlay_chance(self, self->weather.crash)) {
+    if (!overlay_chance(self, self->weather.crash)) {
+        return;
+    }
+    if (overlay_below(self, 2) == 0) {
         life->relay.is_doomed = true;
+    } else {
+        life->relay.still_ms = self->now_ms + overlay_below(self, STILL_MS);
+        overlay_trace(self, "fault: the relay of worker %u stands still until %" PRIu64, life->rank,
+                      life->relay.still_ms);
     }
 }

@@ -5,6 +5,8 @@
 
 #include "sim_overlay.h"
 
+#define LATE_MS 4000
+
 static bool is_before(const overlay_event_t *a, const overlay_event_t *b)
 {
     return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->order < b->order;
@@ -137,6 +139,9 @@ static void dispatch(overlay_t *self, overlay_packet_t *packet)
     }
     if (!overlay_is_calm(self)) {
         delay_ms += overlay_below(self, self->weather.delay_ms);
+    }
+    if (packet->message.kind == PS_KIND_BUNDLE && overlay_chance(self, self->weather.late)) {
+        delay_ms += overlay_below(self, LATE_MS);
     }
     packet->n_holders++;
     overlay_at(self, self->now_ms + delay_ms, OVERLAY_EVENT_PACKET, 0)->packet = packet;

@@ -57,7 +57,7 @@ static void plan_workers(overlay_plan_t *plan, ps_rng_t *rng)
         plan->ranks[i] = rank;
         rank += chance(rng, 20) ? (uint32_t)between(rng, 2, 3) : 1;
     }
-    if (plan->n_ranks > 2 && chance(rng, 30)) {
+    if (plan->n_ranks > 2 && chance(rng, 35)) {
         plan->killed[0] = (uint32_t)ps_rng_below(rng, plan->n_ranks);
         plan->again = chance(rng, 50);
     }
@@ -86,16 +86,32 @@ void overlay_plan_make(uint64_t seed, overlay_plan_t *ret_plan)
     plan->shares_rows = plan->max_delay == 0 && chance(&rng, 70);
 }
 
+/* Workers that are in time for each other, and little that goes wrong: whole sums are made. */
+static void make_gentle(overlay_weather_t *weather, ps_rng_t *rng)
+{
+    weather->loss = 0;
+    weather->crash = chance(rng, 70) ? 0 : weather->crash;
+    weather->fault_ms = chance(rng, 70) ? 0 : weather->fault_ms;
+    weather->plan_ms = chance(rng, 60) ? 0 : weather->plan_ms;
+    weather->ignorant = 0;
+    weather->think_ms = (uint32_t)between(rng, 1, 20);
+    weather->delay_ms = (uint32_t)between(rng, 1, 6);
+    weather->hold_ms = 300;
+    weather->chunk_bytes = OVERLAY_CHUNK_BYTES;
+    weather->limit_bytes = 1 << 20;
+}
+
 void overlay_weather_make(uint64_t seed, overlay_weather_t *ret_weather)
 {
     static const uint32_t losses[] = {0, 0, 0, 5, 30, 150};
     static const uint32_t repeats[] = {0, 0, 30, 150};
+    static const uint32_t late[] = {0, 0, 40, 150};
     static const uint32_t turned[] = {0, 0, 50, 400};
-    static const uint32_t crashes[] = {0, 0, 0, 10, 60};
+    static const uint32_t crashes[] = {0, 0, 20, 60, 150};
     static const uint32_t ignorants[] = {0, 0, 200, 600};
     static const uint32_t limits[] = {1 << 20, 1 << 20, 1 << 20, 6000, 2500};
     static const uint32_t faults[] = {0, 0, 1500, 500, 150};
-    static const uint32_t plans[] = {0, 0, 1000, 300, 80};
+    static const uint32_t plans[] = {0, 1000, 300, 120, 60};
     static const uint32_t thoughts[] = {1, 5, 20, 30, 50, 300};
     static const uint32_t holds[] = {5, 50, 50, 150, 300};
     ps_rng_t rng = {.state = ps_hash_u64(seed * 2)};
@@ -112,6 +128,7 @@ void overlay_weather_make(uint64_t seed, overlay_weather_t *ret_weather)
     ret_weather->has_relays = true;
     ret_weather->loss = losses[ps_rng_below(&rng, 6)];
     ret_weather->repeat = repeats[ps_rng_below(&rng, 4)];
+    ret_weather->late = late[ps_rng_below(&rng, 4)];
     ret_weather->turned = turned[ps_rng_below(&rng, 4)];
     ret_weather->crash = crashes[ps_rng_below(&rng, 5)];
     ret_weather->ignorant = ignorants[ps_rng_below(&rng, 4)];
@@ -126,4 +143,7 @@ void overlay_weather_make(uint64_t seed, overlay_weather_t *ret_weather)
     ret_weather->hold_ms = holds[ps_rng_below(&rng, 5)];
     ret_weather->chunk_bytes = chance(&rng, 80) ? OVERLAY_CHUNK_BYTES : 320;
     ret_weather->calm_ms = between(&rng, 1000, 12000);
+    if (chance(&rng, 35)) {
+        make_gentle(ret_weather, &rng);
+    }
 }

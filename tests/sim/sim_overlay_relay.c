@@ -108,7 +108,7 @@ void overlay_relay_forget(overlay_t *self, overlay_life_t *life)
     tree = ps_alloc_raw(1, sizeof *tree);
     overlay_need(tree != NULL, "memory for a plan");
     *tree = self->tree;
-    overlay_at(self, self->now_ms + 1 + overlay_below(self, 1000), OVERLAY_EVENT_PLAN, life->number)
+    overlay_at(self, self->now_ms + 1 + overlay_below(self, 300), OVERLAY_EVENT_PLAN, life->number)
         ->tree = tree;
 }
 
@@ -371,9 +371,16 @@ static void on_relayed(overlay_t *self, overlay_life_t *life, uint64_t conn, uin
     uint64_t number = 0;
 
     for (size_t i = 0; i < life->relay.n_ways; i++) {
-        if (life->relay.ways[i].conn == conn && ps_relay_news(message, &number, &news)) {
-            life->relay.ways[i].owes_ms = life->relay.ways[i].owes_bytes = 0;
-            ps_relay_heard(life->relay.machine, self->now_ms, rank, number, news);
+        overlay_way_to_t *way = &life->relay.ways[i];
+
+        if (way->conn != conn || !ps_relay_news(message, &number, &news)) {
+            continue;
+        }
+        way->owes_ms = way->owes_bytes = 0;
+        ps_relay_heard(life->relay.machine, self->now_ms, rank, number, news);
+        if (news == PS_RELAY_TAKEN && overlay_chance(self, self->weather.crash)) {
+            overlay_trace(self, "fault: a way of worker %u breaks", life->rank);
+            overlay_relay_close_way(self, life, way);
         }
     }
 }

@@ -9,7 +9,8 @@
 
 #define EVENTS_MAX 1000000 /* of one world */
 #define PATIENCE_MS 60000  /* after the faults end, everything must finish within this */
-#define LOST_MS 600        /* most until a killed worker is declared lost */
+#define LOST_MS 600        /* most until a killed worker is declared lost, … */
+#define SOON_MS 30         /* … often less than this */
 #define AGAIN_MS 1500      /* most until it joins again */
 
 _Noreturn void overlay_stop(const char *what)
@@ -57,7 +58,10 @@ static void kill_worker(overlay_t *self, uint64_t which)
 
         if (!life->is_reader && life->rank == rank && life->joins == 1 && !life->is_through) {
             overlay_worker_kill(self, life);
-            overlay_at(self, self->now_ms + overlay_below(self, LOST_MS), OVERLAY_EVENT_LOST, rank)
+            overlay_at(self,
+                       self->now_ms +
+                           overlay_below(self, overlay_below(self, 2) == 0 ? SOON_MS : LOST_MS),
+                       OVERLAY_EVENT_LOST, rank)
                 ->b = which;
         }
     }

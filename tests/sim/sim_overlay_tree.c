@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans: the registry's own tree (overlay_fixed), or any other one; each relay hears of it at its
  * own time, or not at all. */
+#include <string.h>
+
 #include "protocol/overlay/overlay_fixed.h"
 #include "sim_overlay.h"
 
@@ -79,6 +81,36 @@ static void any_tree(overlay_t *self, uint32_t n, uint32_t *parents)
     }
 }
 
+static uint32_t swapped(uint32_t worker, uint32_t a, uint32_t b)
+{
+    return worker == a ? b : worker == b ? a : worker;
+}
+
+/* The tree that it was, but one worker and the one that it sends to change places. */
+static void turn_round(overlay_t *self, uint32_t n, const uint32_t *before, uint32_t *parents)
+{
+    uint32_t child = (uint32_t)overlay_below(self, n);
+    uint32_t parent = before[child] == PS_OVERLAY_NODES ? child : before[child];
+
+    for (uint32_t i = 0; i < n; i++) {
+        parents[swapped(i, child, parent)] = swapped(before[i], child, parent);
+    }
+}
+
+static bool has_same_workers(const overlay_tree_t *a, const overlay_tree_t *b)
+{
+    return a->n == b->n && memcmp(a->ranks, b->ranks, a->n * sizeof *a->ranks) == 0 &&
+           memcmp(a->joins, b->joins, a->n * sizeof *a->joins) == 0;
+}
+
+/* From now on, or soon, or as of a clock that has begun. */
+static uint64_t first_clock(overlay_t *self, uint64_t newest)
+{
+    uint64_t later = overlay_below(self, 4);
+
+    return newest + later > 2 ? newest + later - 2 : 0;
+}
+
 static uint64_t newest_clock(const overlay_t *self)
 {
     uint64_t clock = 0;
@@ -107,16 +139,30 @@ static void tell(overlay_t *self)
     }
 }
 
-void overlay_tree_change(overlay_t *self)
+static void make_colour(overlay_t *self, const overlay_tree_t *before, uint32_t colour, bool turns)
 {
     overlay_tree_t *tree = &self->tree;
-    bool is_fixed = overlay_below(self, 4) > 0;
-    uint64_t version = tree->version + 1;
+    uint32_t *parents = tree->parents + colour * tree->n;
 
-    *tree =
-        (overlay_tree_t){.version = version,
-                         .clock = version == 1 ? 0 : newest_clock(self) + overlay_below(self, 3),
-                         .n_colours = 1 + (uint32_t)overlay_below(self, OVERLAY_COLOURS_MAX)};
+    tree->rates[colour] = overlay_below(self, 2) == 0 ? 0 : 1000 + overlay_below(self, 100000);
+    if (turns) {
+        turn_round(self, tree->n, before->parents + colour * tree->n, parents);
+    } else if (overlay_below(self, 4) > 0) {
+        ps_overlay_fixed(tree->ranks, tree->n, colour, parents);
+    } else {
+        any_tree(self, tree->n, parents);
+    }
+}
+
+void overlay_tree_change(overlay_t *self)
+{
+    const overlay_tree_t before = self->tree;
+    overlay_tree_t *tree = &self->tree;
+    bool turns = overlay_below(self, 3) > 0;
+
+    *tree = (overlay_tree_t){.version = before.version + 1,
+                             .clock = first_clock(self, newest_clock(self)),
+                             .n_colours = 1 + (uint32_t)overlay_below(self, OVERLAY_COLOURS_MAX)};
     for (size_t i = 0; i < self->job.n_workers; i++) {
         const ps_worker_t *worker = &self->job.workers[i];
 
@@ -125,13 +171,10 @@ void overlay_tree_change(overlay_t *self)
             tree->joins[tree->n++] = worker->joins;
         }
     }
+    turns = turns && has_same_workers(tree, &before);
+    tree->n_colours = turns ? before.n_colours : tree->n_colours;
     for (uint32_t colour = 0; tree->n > 0 && colour < tree->n_colours; colour++) {
-        tree->rates[colour] = overlay_below(self, 2) == 0 ? 0 : 1000 + overlay_below(self, 100000);
-        if (is_fixed) {
-            ps_overlay_fixed(tree->ranks, tree->n, colour, tree->parents + colour * tree->n);
-        } else {
-            any_tree(self, tree->n, tree->parents + colour * tree->n);
-        }
+        make_colour(self, &before, colour, turns);
     }
     if (tree->n > 0) {
         tell(self);

@@ -2,7 +2,13 @@
 /* Planted: of the clocks that end in a bundle of a job with max_delay not 0, one counts. */
 #include "wire/records/bundle.h"
 #define SEEDS_MAX 500 /* most worlds have no bundles */
+#ifdef SIM_OF_AN_OVERLAY
+#include "sim_overlay_planted.h"
+#define planted_main overlay_planted_main
+#else
 #include "sim_planted.h"
+#define planted_main sim_planted_main
+#endif
 
 psd_status_t __real_ps_bundle_open(const ps_payload_t *payload, uint32_t n_from, uint32_t n_spans,
                                    ps_bundle_t *ret, psd_error_t *err);
@@ -22,5 +28,5 @@ psd_status_t __wrap_ps_bundle_open(const ps_payload_t *payload, uint32_t n_from,
 
 int main(void)
 {
-    return sim_planted_main("of many marks in a bundle one counts");
+    return planted_main("of many marks in a bundle one counts");
 }

@@ -4,7 +4,13 @@
 #include "protocol/admission/admission.h"
 #include "protocol/partition/replay.h"
 #define SEEDS_MAX 500 /* most worlds have no bundles */
+#ifdef SIM_OF_AN_OVERLAY
+#include "sim_overlay_planted.h"
+#define planted_main overlay_planted_main
+#else
 #include "sim_planted.h"
+#define planted_main sim_planted_main
+#endif
 
 void __real_ps_partition_bundle(ps_step_t *step, ps_partition_t *self, const ps_request_t *request);
 void __wrap_ps_partition_bundle(ps_step_t *step, ps_partition_t *self, const ps_request_t *request);
@@ -49,5 +55,5 @@ void __wrap_ps_partition_bundle(ps_step_t *step, ps_partition_t *self, const ps_
 
 int main(void)
 {
-    return sim_planted_main("marks of a refused bundle count");
+    return planted_main("marks of a refused bundle count");
 }

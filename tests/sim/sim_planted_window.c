@@ -3,7 +3,13 @@
 #include "base/alloc.h"
 #include "protocol/partition/replay.h"
 #define SEEDS_MAX 500 /* most worlds have no bundles */
+#ifdef SIM_OF_AN_OVERLAY
+#include "sim_overlay_planted.h"
+#define planted_main overlay_planted_main
+#else
 #include "sim_planted.h"
+#define planted_main sim_planted_main
+#endif
 
 bool __real_ps_partition_replay(ps_step_t *step, ps_partition_t *self, const ps_record_t *record,
                                 ps_payload_t *payload);
@@ -30,5 +36,5 @@ bool __wrap_ps_partition_replay(ps_step_t *step, ps_partition_t *self, const ps_
 
 int main(void)
 {
-    return sim_planted_main("a copy does not move all windows of a bundle");
+    return planted_main("a copy does not move all windows of a bundle");
 }
