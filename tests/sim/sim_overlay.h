@@ -19,7 +19,8 @@
  *          sim_overlay_worker.c   a worker's session, and the script that it follows
  *          sim_overlay_lend.c     which pushes its relay gets
  *          sim_overlay_rows.c     pulls whose rows come from another worker
- *          sim_overlay_relay.c    a relay, with its connections to others
+ *          sim_overlay_relay.c    a relay, and what comes to it
+ *          sim_overlay_ways.c     its connections to other relays
  *          sim_overlay_courier.c  its session with the nodes
  *          sim_overlay_tree.c     plans
  *          sim_overlay_fault.c    what goes wrong
@@ -511,11 +512,24 @@ void overlay_relay_received(overlay_t *self, overlay_life_t *life, uint64_t conn
                             const ps_message_t *message, ps_payload_t *payload);
 void overlay_relay_plan(overlay_t *self, overlay_life_t *life, const overlay_tree_t *tree);
 void overlay_relay_leave(overlay_t *self, overlay_life_t *life);
-void overlay_relay_ready(overlay_t *self, overlay_life_t *life, uint32_t to);
 /* What is to be done now, and when it is to be called next. */
 void overlay_relay_turn(overlay_t *self, overlay_life_t *life);
+void overlay_relay_plan_tick(overlay_t *self, overlay_life_t *life);
+
+/* sim_overlay_ways.c */
+/* There is a new plan. */
+void overlay_ways_plan(overlay_t *self, overlay_life_t *life);
+/* The other one may have answered. */
+void overlay_ways_ready(overlay_t *self, overlay_life_t *life, uint32_t to);
+/* Closes what is silent, opens what is due. */
+void overlay_ways_tick(overlay_t *self, overlay_life_t *life);
+uint64_t overlay_ways_due(const overlay_relay_t *relay);
+/* NULL: there is no connection to that life now. */
+overlay_way_to_t *overlay_ways_find(overlay_relay_t *relay, uint32_t life);
+/* false: it cannot be sent there now. */
+bool overlay_ways_send(overlay_t *self, overlay_life_t *life, const ps_relay_deed_t *deed);
 /* The connection to that life is gone. */
-void overlay_relay_close_way(overlay_t *self, overlay_life_t *life, overlay_way_to_t *way);
+void overlay_ways_close(overlay_t *self, overlay_life_t *life, overlay_way_to_t *way);
 ps_relay_speaker_t overlay_speaker_of(const overlay_life_t *life);
 
 /* sim_overlay_courier.c */

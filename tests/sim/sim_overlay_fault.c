@@ -90,8 +90,7 @@ static void break_way(overlay_t *self)
 
     if (life->relay.machine != NULL && life->relay.n_ways > 0) {
         overlay_trace(self, "fault: a way of worker %u breaks", life->rank);
-        overlay_relay_close_way(self, life,
-                                &life->relay.ways[overlay_below(self, life->relay.n_ways)]);
+        overlay_ways_close(self, life, &life->relay.ways[overlay_below(self, life->relay.n_ways)]);
         overlay_relay_turn(self, life);
     }
 }

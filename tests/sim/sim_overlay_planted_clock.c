@@ -17,7 +17,7 @@ psd_status_t __wrap_ps_relay_give(ps_relay_t *self, uint64_t now_ms, const ps_re
 {
     ps_relay_key_t both = *key;
 
-    both.clock |= both.is_timed ? 0 : 1;
+    both.clock -= both.is_timed ? 0 : both.clock % 2;
     return __real_ps_relay_give(self, now_ms, giver, &both, lot, err);
 }
 

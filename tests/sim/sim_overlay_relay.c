@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A relay: the machine of the core, its connections to other relays and theirs to it, and the desk.
- * The rules are those of client/relay/relay_thread.c, ways.c, callers.c and rows.c. */
+ * The rules are those of client/relay/relay_thread.c, callers.c and rows.c. */
 #include <string.h>
 
 #include "sim_overlay.h"
@@ -8,7 +8,6 @@
 #define PATIENCE_MS 2000
 #define HOLD_TIMED_MS 5
 #define OPEN_MS 100
-#define SILENCE_MS 1500
 #define DOWN_BYTES 2000
 #define WAIT_MS 30000  /* of a call that wants rows */
 #define LEAVE_MS 20000 /* a relay that leaves is empty by then */
@@ -18,25 +17,16 @@ ps_relay_speaker_t overlay_speaker_of(const overlay_life_t *life)
     return (ps_relay_speaker_t){.job = OVERLAY_JOB, .worker = life->rank, .joins = life->joins};
 }
 
-static void plan_tick(overlay_t *self, overlay_life_t *life)
+void overlay_relay_plan_tick(overlay_t *self, overlay_life_t *life)
 {
     overlay_relay_t *relay = &life->relay;
     uint64_t at_ms = ps_relay_due(relay->machine);
-    uint64_t dues_ms[] = {ps_session_deadline(relay->courier.session),
+    uint64_t dues_ms[] = {ps_session_deadline(relay->courier.session), overlay_ways_due(relay),
                           relay->down == NULL ? UINT64_MAX : ps_relay_down_due(relay->down),
                           relay->leave_ms > 0 ? self->now_ms + OPEN_MS : UINT64_MAX};
 
     for (size_t i = 0; i < sizeof dues_ms / sizeof *dues_ms; i++) {
         at_ms = dues_ms[i] < at_ms ? dues_ms[i] : at_ms;
-    }
-    for (size_t i = 0; i < relay->n_ways; i++) {
-        const overlay_way_to_t *way = &relay->ways[i];
-        uint64_t due_ms = way->conn == 0      ? way->due_ms
-                          : way->owes_ms == 0 ? UINT64_MAX
-                                              : way->owes_ms + SILENCE_MS +
-                                                    way->owes_bytes * 1000 / PS_RELAY_SLOWEST;
-
-        at_ms = due_ms < at_ms ? due_ms : at_ms;
     }
     if (at_ms < relay->wake_ms) {
         relay->wake_ms = at_ms;
@@ -63,7 +53,7 @@ void overlay_relay_start(overlay_t *self, overlay_life_t *life)
                       ps_relay_down_new(DOWN_BYTES, &life->relay.down, NULL) == PSD_OK),
                  "memory for a relay");
     overlay_courier_start(self, life);
-    plan_tick(self, life);
+    overlay_relay_plan_tick(self, life);
 }
 
 void overlay_relay_end(overlay_life_t *life)
@@ -84,7 +74,7 @@ static void break_callers(overlay_t *self, const overlay_life_t *life)
 
             if (other != life && way->life == life->number && way->conn != 0 &&
                 overlay_below(self, 3) > 0) {
-                overlay_relay_close_way(self, other, way);
+                overlay_ways_close(self, other, way);
             }
         }
     }
@@ -110,114 +100,6 @@ void overlay_relay_forget(overlay_t *self, overlay_life_t *life)
     *tree = self->tree;
     overlay_at(self, self->now_ms + 1 + overlay_below(self, 300), OVERLAY_EVENT_PLAN, life->number)
         ->tree = tree;
-}
-
-/* ---- connections to other relays ---- */
-
-void overlay_relay_close_way(overlay_t *self, overlay_life_t *life, overlay_way_to_t *way)
-{
-    bool was_open = way->conn != 0;
-
-    if (was_open) {
-        overlay_conn(self, way->conn)->is_cut = true;
-        ps_relay_lost(life->relay.machine, self->now_ms, self->lives[way->life].rank);
-        if (life->relay.down != NULL) {
-            ps_relay_down_lost(life->relay.down, self->lives[way->life].rank);
-        }
-    }
-    way->conn = 0;
-    way->owes_ms = way->owes_bytes = 0;
-    way->due_ms = self->now_ms + OPEN_MS;
-    plan_tick(self, life);
-}
-
-static void open_way(overlay_t *self, overlay_life_t *life, overlay_way_to_t *way)
-{
-    overlay_event_t *event = NULL;
-
-    way->due_ms = self->now_ms + OPEN_MS * (1 + overlay_below(self, 4));
-    if (overlay_chance(self, 2 * self->weather.loss)) {
-        return;
-    }
-    event = overlay_at(self, self->now_ms + 1 + overlay_below(self, self->weather.delay_ms),
-                       OVERLAY_EVENT_READY, life->number);
-    event->b = way->life;
-    event->c = life->relay.life;
-}
-
-void overlay_relay_ready(overlay_t *self, overlay_life_t *life, uint32_t to)
-{
-    overlay_life_t *other = overlay_life(self, to);
-    uint32_t number = overlay_tree_find(&other->relay.tree, life->rank);
-    overlay_conn_t conn = {.from = OVERLAY_PEER,
-                           .life = life->number,
-                           .relay_life = life->relay.life,
-                           .to = OVERLAY_PEER,
-                           .number = to,
-                           .to_relay_life = other->relay.life};
-
-    for (size_t i = 0; i < life->relay.n_ways; i++) {
-        overlay_way_to_t *way = &life->relay.ways[i];
-
-        if (way->life == to && way->conn == 0 && other->relay.machine != NULL &&
-            other->still_ms <= self->now_ms && other->relay.still_ms <= self->now_ms &&
-            number != UINT32_MAX && other->relay.tree.joins[number] == life->joins) {
-            way->conn = overlay_conn_new(self, &conn);
-            other->relay.callers[life->number] = way->conn;
-            if (other->relay.down != NULL) {
-                ps_relay_down_without(other->relay.down, life->rank);
-            }
-        }
-    }
-}
-
-static bool way_is_wanted(const overlay_t *self, const overlay_life_t *life, uint32_t to)
-{
-    return overlay_tree_is_parent(self, &life->relay.tree, life->rank, to) ||
-           overlay_tree_is_parent(self, &life->relay.before, life->rank, to);
-}
-
-static bool has_way(const overlay_relay_t *relay, uint32_t to)
-{
-    for (size_t i = 0; i < relay->n_ways; i++) {
-        if (relay->ways[i].life == to) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void plan_ways(overlay_t *self, overlay_life_t *life)
-{
-    overlay_relay_t *relay = &life->relay;
-
-    for (size_t i = relay->n_ways; i > 0; i--) {
-        if (!way_is_wanted(self, life, relay->ways[i - 1].life)) {
-            overlay_relay_close_way(self, life, &relay->ways[i - 1]);
-            relay->ways[i - 1] = relay->ways[--relay->n_ways];
-        }
-    }
-    for (uint32_t to = 0; to < self->n_lives; to++) {
-        if (overlay_tree_is_parent(self, &relay->tree, life->rank, to) && !has_way(relay, to)) {
-            relay->ways[relay->n_ways] = (overlay_way_to_t){.life = to};
-            open_way(self, life, &relay->ways[relay->n_ways++]);
-        }
-    }
-}
-
-static void tick_ways(overlay_t *self, overlay_life_t *life)
-{
-    for (size_t i = 0; i < life->relay.n_ways; i++) {
-        overlay_way_to_t *way = &life->relay.ways[i];
-
-        if (way->owes_ms != 0 &&
-            self->now_ms >= way->owes_ms + SILENCE_MS + way->owes_bytes * 1000 / PS_RELAY_SLOWEST) {
-            overlay_relay_close_way(self, life, way);
-        }
-        if (way->conn == 0 && way->due_ms <= self->now_ms) {
-            open_way(self, life, way);
-        }
-    }
 }
 
 /* ---- plans ---- */
@@ -272,7 +154,7 @@ void overlay_relay_plan(overlay_t *self, overlay_life_t *life, const overlay_tre
     relay->before = relay->tree;
     relay->tree = *tree;
     forget_callers(self, relay);
-    plan_ways(self, life);
+    overlay_ways_plan(self, life);
     overlay_desk(self, life, false, &desk);
     overlay_relay_turn(self, life);
 }
@@ -380,7 +262,7 @@ static void on_relayed(overlay_t *self, overlay_life_t *life, uint64_t conn, uin
         ps_relay_heard(life->relay.machine, self->now_ms, rank, number, news);
         if (news == PS_RELAY_TAKEN && overlay_chance(self, self->weather.crash)) {
             overlay_trace(self, "fault: a way of worker %u breaks", life->rank);
-            overlay_relay_close_way(self, life, way);
+            overlay_ways_close(self, life, way);
         }
     }
 }
@@ -426,16 +308,6 @@ void overlay_relay_received(overlay_t *self, overlay_life_t *life, uint64_t conn
 
 /* ---- rows ---- */
 
-static overlay_way_to_t *way_of(overlay_relay_t *relay, uint32_t life)
-{
-    for (size_t i = 0; i < relay->n_ways; i++) {
-        if (relay->ways[i].life == life && relay->ways[i].conn != 0) {
-            return &relay->ways[i];
-        }
-    }
-    return NULL;
-}
-
 static void ask(overlay_t *self, overlay_life_t *life, const overlay_desk_t *question)
 {
     const ps_down_key_t *key = &question->key;
@@ -453,7 +325,8 @@ static void ask(overlay_t *self, overlay_life_t *life, const overlay_desk_t *que
                          : overlay_tree_above(self, tree, life->rank,
                                               (key->table + key->partition) % tree->n_colours);
     uint32_t rank = above == UINT32_MAX ? PS_OVERLAY_NODES : self->lives[above].rank;
-    const overlay_way_to_t *way = above == UINT32_MAX ? NULL : way_of(&life->relay, above);
+    const overlay_way_to_t *way =
+        above == UINT32_MAX ? NULL : overlay_ways_find(&life->relay, above);
 
     ps_relay_down_ask(life->relay.down, self->now_ms, rank, question->request, key, WAIT_MS);
     if (way != NULL) {
@@ -521,32 +394,10 @@ void overlay_relay_from_desk(overlay_t *self, overlay_life_t *life, overlay_desk
 
 /* ---- turns ---- */
 
-static bool send_on(overlay_t *self, overlay_life_t *life, const ps_relay_deed_t *deed)
-{
-    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
-    const ps_relay_speaker_t speaker = overlay_speaker_of(life);
-
-    for (size_t i = 0; i < life->relay.n_ways; i++) {
-        overlay_way_to_t *way = &life->relay.ways[i];
-        ps_message_t message;
-
-        if (self->lives[way->life].rank != deed->to || way->conn == 0) {
-            continue;
-        }
-        ps_relay_bundle(deed, &speaker, 1, &message);
-        overlay_need(ps_relay_lot_write(deed->lot, &payload, NULL) == PSD_OK, "a bundle's bytes");
-        overlay_send(self, way->conn, false, &message, payload);
-        way->owes_ms = way->owes_ms == 0 ? self->now_ms : way->owes_ms;
-        way->owes_bytes += ps_payload_size(payload);
-        return true;
-    }
-    return false;
-}
-
 static void do_send(overlay_t *self, overlay_life_t *life, const ps_relay_deed_t *deed)
 {
     bool is_sent = deed->to == PS_OVERLAY_NODES ? overlay_courier_send(self, life, deed)
-                                                : send_on(self, life, deed);
+                                                : overlay_ways_send(self, life, deed);
 
     overlay_trace(self,
                   "  relay %u: bundle %" PRIu64 " for partition %u, clock %" PRIu64
@@ -608,7 +459,7 @@ void overlay_relay_turn(overlay_t *self, overlay_life_t *life)
     if (life->relay.machine == NULL) {
         return;
     }
-    tick_ways(self, life);
+    overlay_ways_tick(self, life);
     do_rows(self, life);
     ps_relay_tick(life->relay.machine, self->now_ms);
     do_deeds(self, life);
@@ -623,7 +474,7 @@ void overlay_relay_turn(overlay_t *self, overlay_life_t *life)
         break_callers(self, life);
         overlay_worker_leave(self, life);
     } else {
-        plan_tick(self, life);
+        overlay_relay_plan_tick(self, life);
     }
 }
 

@@ -175,7 +175,7 @@ static void do_life(overlay_t *self, overlay_event_t *event)
         break;
     case OVERLAY_EVENT_READY:
         if (life->relay.machine != NULL && life->relay.life == event->c) {
-            overlay_relay_ready(self, life, (uint32_t)event->b);
+            overlay_ways_ready(self, life, (uint32_t)event->b);
         }
         break;
     default:
