@@ -217,18 +217,18 @@ void ps_relay_flush(ps_relay_t *self, uint64_t now_ms, group_t *group)
     }
 }
 
-/* Returns how many groups were sent. */
-static size_t flush_those(ps_relay_t *self, uint64_t now_ms, const place_t *place)
+/* True when one was sent. Who was waited for in vain then is not waited for in other clocks. */
+static bool flush_those(ps_relay_t *self, uint64_t now_ms, const place_t *place)
 {
-    size_t n = 0;
+    bool is_sent = false;
 
     for (group_t *group = place->groups; group != NULL; group = group->next) {
         if (group->held.n > 0 && ps_relay_is_ready(self, now_ms, group)) {
             ps_relay_flush(self, now_ms, group);
-            n++;
+            is_sent = true;
         }
     }
-    return n;
+    return is_sent;
 }
 
 void ps_relay_flush_ready(ps_relay_t *self, uint64_t now_ms)
@@ -238,8 +238,10 @@ void ps_relay_flush_ready(ps_relay_t *self, uint64_t now_ms)
     size_t at = 0;
 
     while (ps_map_next(&self->places, &at, &number, &value)) {
-        while (flush_those(self, now_ms, value) > 0) {
-            continue; /* who was waited for in vain is not waited for in other clocks either */
+        bool is_sent = true;
+
+        while (is_sent) {
+            is_sent = flush_those(self, now_ms, value);
         }
     }
 }
