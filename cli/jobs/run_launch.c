@@ -61,9 +61,10 @@ static psd_status_t check_options(const ps_cli_t *cli, ps_launcher_t kind, psd_e
         return psd_error_set(err, PSD_USAGE, "--hosts and --hostfile: give one of them");
     }
     if (ps_args_given(&cli->args, "overlay") && ps_args_i64(&cli->args, "max-delay") != 0 &&
-        strcmp(ps_args_text(&cli->args, "overlay"), "off") != 0) {
+        strcmp(ps_args_text(&cli->args, "overlay"), "off") != 0 &&
+        strcmp(ps_args_text(&cli->args, "overlay"), "tree") != 0) {
         return psd_error_set(
-            err, PSD_USAGE, "--overlay %s with --max-delay %" PRId64 "; allowed with: 0",
+            err, PSD_USAGE, "--overlay %s with --max-delay %" PRId64 "; allowed with it: tree, off",
             ps_args_text(&cli->args, "overlay"), ps_args_i64(&cli->args, "max-delay"));
     }
     if (is_text && !ps_args_on(&cli->args, "dry-run")) {

@@ -15,8 +15,9 @@ out_has '^\[1\] is tree$'
 # shellcheck disable=SC2016
 expect 0 run -n 1 --job relays --overlay pairs -- sh -c 'echo "is $PSD_OVERLAY"'
 out_has '^\[0\] is pairs$'
-expect 2 run -n 2 --overlay tree --max-delay 1 -- true
-err_has 'overlay tree with --max-delay 1; allowed with: 0'
+expect 2 run -n 2 --overlay auto --max-delay 1 -- true
+err_has 'overlay auto with --max-delay 1; allowed with it: tree, off'
+expect 0 run -n 2 --overlay tree --max-delay 1 --dry-run -- true
 expect 2 run -n 2 --overlay ring -- true
 err_has 'allowed: off, auto, tree, pairs, queue'
 # shellcheck disable=SC2016
