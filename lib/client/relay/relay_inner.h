@@ -67,6 +67,7 @@ struct ps_relay_thread {
     char *trace_pattern;    /* owned; NULL: no trace */
     ps_relay_trace_t trace; /* owned */
     ps_overlay_rules_t rules;
+    char *sites;            /* owned; what PSD_SITE says; NULL: nothing */
     ps_overlay_conf_t conf; /* owned; only its edges */
     ps_may_t may;           /* where rules.is_listed: to whom it may send */
     pthread_t thread;

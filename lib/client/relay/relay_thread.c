@@ -50,6 +50,7 @@ static void destroy(ps_relay_thread_t **self_p)
     ps_relay_facts_done(&self->facts);
     ps_relay_facts_done(&self->before);
     ps_overlay_conf_done(&self->conf);
+    ps_free(self->sites);
     ps_desk_release(&self->desk);
     ps_relay_trace_close(&self->trace);
     ps_free(self->trace_pattern);
@@ -138,13 +139,23 @@ psd_status_t ps_relay_thread_open(const char *endpoint, const psd_options_t *opt
     return rc;
 }
 
-void ps_relay_thread_follow(ps_relay_thread_t *self, const ps_overlay_rules_t *rules,
-                            ps_overlay_conf_t *conf)
+psd_status_t ps_relay_thread_follow(ps_relay_thread_t *self, const ps_overlay_rules_t *rules,
+                                    const char *sites, ps_overlay_conf_t *conf, psd_error_t *err)
 {
+    size_t size = sites == NULL ? 0 : strlen(sites) + 1;
+
     self->rules = *rules;
     ps_overlay_conf_done(&self->conf);
     self->conf = *conf;
     conf->edges = NULL;
+    if (size > 0) {
+        self->sites = ps_alloc_raw(size, 1);
+        if (self->sites == NULL) {
+            return psd_error_set(err, PSD_NOMEM, "no memory for the names of sites");
+        }
+        memcpy(self->sites, sites, size);
+    }
+    return PSD_OK;
 }
 
 psd_status_t ps_relay_thread_trace(ps_relay_thread_t *self, uint32_t worker, psd_error_t *err)
@@ -368,6 +379,7 @@ static void turn(ps_relay_thread_t *self)
     ps_callers_receive(self);
     ps_ways_receive(self);
     ps_ways_tick(self);
+    ps_relay_set_own(self->relay, ps_desk_clock_bytes(self->desk));
     ps_rows_turn(self);
     ps_relay_tick(self->relay, self->now_ms);
     do_deeds(self);
@@ -414,8 +426,13 @@ psd_status_t ps_relay_thread_start(ps_relay_thread_t *self, const ps_relay_speak
                                           .patience_ms = PATIENCE_MS,
                                           .limit_bytes = LIMIT_BYTES,
                                           .numbers_after = (uint64_t)speaker->joins << 32};
+    ps_site_t site = {.name = ""};
     int failure = 0;
-    psd_status_t rc = ps_relay_new(&settings, &self->relay, err);
+    psd_status_t rc = ps_site_find(self->sites, "PSD_SITE", speaker->worker, &site, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_relay_new(&settings, &self->relay, err);
+    }
 
     if (rc == PSD_OK && self->rows_go_on) {
         rc = ps_relay_down_new(DOWN_BYTES, &self->down, err);
@@ -426,7 +443,7 @@ psd_status_t ps_relay_thread_start(ps_relay_thread_t *self, const ps_relay_speak
     self->speaker = *speaker;
     ps_relay_trace_begin(&self->trace);
     ps_overlay_conf_may(&self->conf, speaker->worker, &self->may);
-    ps_desk_set_rules(self->desk, &self->rules, &self->may);
+    ps_desk_set_rules(self->desk, &self->rules, &site, &self->may);
     self->self = (ps_meet_self_t){.cluster = self->courier->cluster,
                                   .job = speaker->job,
                                   .worker = speaker->worker,

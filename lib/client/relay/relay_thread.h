@@ -52,9 +52,12 @@ PSD_MUST_CHECK psd_status_t ps_relay_thread_open(const char *endpoint, const psd
                                                  const ps_relay_calls_t *calls,
                                                  const ps_relay_wish_t *wish,
                                                  ps_relay_thread_t **ret_thread, psd_error_t *err);
-/* What its worker asks for; takes the edges of conf. To be called before it is started. */
-void ps_relay_thread_follow(ps_relay_thread_t *self, const ps_overlay_rules_t *rules,
-                            ps_overlay_conf_t *conf);
+/* What its worker asks for; takes the edges of conf. sites: a text for ps_site_find, or NULL. To be
+ * called before it is started. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_relay_thread_follow(ps_relay_thread_t *self,
+                                                   const ps_overlay_rules_t *rules,
+                                                   const char *sites, ps_overlay_conf_t *conf,
+                                                   psd_error_t *err);
 /* Opens the file of its trace, where one is wished, for the worker of that rank. To be called
  * before the worker joins: then psd_join fails where the file cannot be written. Errors: as
  * ps_relay_trace_open. */
