@@ -282,12 +282,17 @@ static psd_status_t open_relay(const psd_client_t *client, choice_t *choice, con
                                ps_relay_thread_t **ret_relay, psd_error_t *err)
 {
     ps_environment_t trace;
+    ps_environment_t verify;
     ps_relay_wish_t wish = {
         .listen = listen, .rows_go_on = choice->down, .encrypts = client->encrypts};
     psd_status_t rc = read("PSD_OVERLAY_TRACE", NULL, &trace, err);
 
     if (rc == PSD_OK) {
+        rc = read("PSD_OVERLAY_VERIFY", "off", &verify, err);
+    }
+    if (rc == PSD_OK) {
         wish.trace = trace.text;
+        wish.verifies = strcmp(verify.text, "on") == 0;
         rc =
             ps_relay_thread_open(client->endpoint, &client->options, &CALLS, &wish, ret_relay, err);
     }

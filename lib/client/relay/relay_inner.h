@@ -64,6 +64,7 @@ struct ps_relay_thread {
     unsigned n_forks;
     bool runs;
     bool rows_go_on;        /* rows go from worker to worker, too */
+    bool verifies;          /* deltas of its worker get a check, where sums are exact */
     char *trace_pattern;    /* owned; NULL: no trace */
     ps_relay_trace_t trace; /* owned */
     ps_overlay_rules_t rules;

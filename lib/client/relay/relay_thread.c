@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/handover.h"
 #include "client/relay/relay_inner.h"
+#include "model/combine/combine_check.h"
 #include "transport/threads/fork.h"
 #include "transport/threads/thread.h"
 
@@ -109,6 +110,7 @@ psd_status_t ps_relay_thread_open(const char *endpoint, const psd_options_t *opt
     }
     self->calls = calls;
     self->rows_go_on = wish->rows_go_on;
+    self->verifies = wish->verifies;
     if (wish->trace != NULL) {
         self->trace_pattern = ps_strdup(wish->trace);
         if (self->trace_pattern == NULL) {
@@ -193,6 +195,17 @@ bool ps_relay_key_of(const ps_relay_thread_t *self, uint32_t table, uint32_t par
     return true;
 }
 
+/* As its worker has it, before anybody adds anything to it. */
+static void add_check(const ps_relay_thread_t *self, ps_desk_lot_t *lent)
+{
+    const ps_desk_table_t *known = ps_map_get(&self->tables, lent->table);
+
+    if (self->verifies && known != NULL && ps_combine_has_check(known->type)) {
+        lent->from.has_check = true;
+        lent->from.check = lent->has_rows ? ps_combine_check(&lent->slice, lent->payload, 0) : 0;
+    }
+}
+
 static void note_lent(ps_relay_thread_t *self, const ps_desk_lot_t *lent,
                       ps_relay_trace_kind_t kind)
 {
@@ -217,6 +230,7 @@ static void lend(ps_relay_thread_t *self, ps_desk_lot_t *lent)
     ps_relay_key_t key;
 
     note_lent(self, lent, PS_TRACE_LENT);
+    add_check(self, lent);
     if (!ps_relay_key_of(self, lent->table, lent->partition, lent->clock, &key) ||
         ps_relay_give(self->relay, self->now_ms, &giver, &key, &lot, NULL) != PSD_OK) {
         note_lent(self, lent, PS_TRACE_GAVE_BACK);

@@ -41,6 +41,7 @@ typedef struct ps_relay_wish {
     const char *trace;  /* the path of a file of what it does, as in relay_trace.h; NULL: none */
     bool rows_go_on;    /* it also has rows from other workers, and for them
                            (client/requests/by_peer.h) */
+    bool verifies;      /* who gets a sum with deltas of its worker can tell whether it is right */
     bool encrypts;      /* it speaks CURVE alone, under a new pair of keys that is never stored, and
                            with workers of its plan alone */
 } ps_relay_wish_t;

@@ -539,7 +539,7 @@ Test(overlay_job, people_see_where_workers_are)
 
     cr_assert_eq(beat_site(0, PS_POLICY_TREE, "east"), PSD_OK);
     cr_assert_eq(beat_site(1, PS_POLICY_TREE, ""), PSD_OK);
-    cr_assert(ps_overlay_job_view(&overlay, doc));
+    cr_assert(ps_overlay_job_view(&overlay, NOW_US, doc));
     cr_assert(ps_doc_print(doc, &text));
     cr_assert(ps_buffer_append(&text, "", 1));
     cr_assert_not_null(strstr((const char *)text.data, "\"link\":\"plain\",\"site\":\"east\"}"));
