@@ -4,7 +4,6 @@
 # and says that one was lost. PSD_LR_PROGRAM and PSD_MF_PROGRAM come from meson.
 # shellcheck source-path=SCRIPTDIR source=cli_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
-export PSD_WORKERS_LOST_AFTER_MS=3000
 cd "$work" || exit 1
 awk 'BEGIN {
     for (i = 0; i < 90; i++)
