@@ -275,7 +275,7 @@ void overlay_node_told(overlay_t *self, uint32_t shard, const ps_job_t *job)
         ps_job_done(&self->told[shard]);
         overlay_need(ps_job_copy(job, &self->told[shard], NULL) == PSD_OK, "memory for a job");
     }
-    overlay_trace(self, "shard %u is told job version %" PRIu64, shard, job->version);
+    overlay_trace(self, "shard %u hears of job version %" PRIu64, shard, job->version);
     overlay_node_event(self, shard, &event);
     overlay_node_join(self);
 }

@@ -38,7 +38,7 @@ typedef struct ps_relay_trace {
     uint32_t worker;
     char path[PS_RELAY_TRACE_PATH];
     char *lines; /* owned; not written yet … */
-    size_t size; /* … of so many bytes */
+    size_t size; /* … and its bytes */
     uint64_t written;
     uint64_t written_us; /* when it was written to */
 } ps_relay_trace_t;

@@ -152,7 +152,7 @@ struct ps_request_queue {
     bool has_ended;     /* a direct one: the shard knows this client as one of the job */
     bool is_unfit;      /* the last push could not be lent: marks go as it went */
     uint64_t finished;  /* clocks, after the last mark that went; 0: none has */
-    uint32_t n_spared;  /* so many that come go directly */
+    uint32_t n_spared;  /* how many of the next go directly */
     uint32_t n_by_peer; /* pulls whose rows come from another worker; marks wait for them */
     uint32_t n_refused; /* clocks in a row in which rows of other workers were not to be had */
     uint64_t refused_at;   /* the last of them */

@@ -112,7 +112,7 @@ bool ps_bundle_fills(const ps_job_place_t *place, const ps_bundle_t *bundle,
 }
 
 /* Marks of the worker in the bundle, whose contributors from *at on are those of it and of workers
- * that come later. Of several members others may be behind: those do not count. */
+ * that come later. Members that have finished fewer clocks do not count. */
 static uint64_t marks_of(const ps_bundle_t *bundle, uint16_t *at, uint32_t worker, uint32_t members)
 {
     while (*at < bundle->n_from && bundle->from[*at].worker < worker) {
