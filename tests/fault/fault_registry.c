@@ -388,6 +388,7 @@ static bool print(test_t *test)
     if (test->plan.stop != 0) {
         (void)printf("%u answers of leaders that were frozen, %u stale\n", test->n_asked,
                      test->n_stale);
+        CHECK(test->n_asked > 0);
     }
     return test->plan.limit_ms == 0 || test->took_ms[n - 1] <= test->plan.limit_ms;
 }

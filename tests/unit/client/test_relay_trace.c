@@ -13,29 +13,29 @@
 
 #include "base/alloc.h"
 #include "support/fail_alloc.h"
+#include "support/temp_dir.h"
 
-static char dir[] = "/tmp/psd_relay_trace_XXXXXX";
+static temp_dir_t dir;
 static char path[PS_RELAY_TRACE_PATH];
 static ps_relay_trace_t trace;
 
 static void make_dir(void)
 {
-    cr_assert_not_null(mkdtemp(dir));
+    cr_assert(temp_dir_make(&dir));
     trace = (ps_relay_trace_t){.is_open = false};
 }
 
 static void remove_dir(void)
 {
     ps_relay_trace_close(&trace);
-    (void)unlink(path);
-    (void)rmdir(dir);
+    temp_dir_drop(&dir);
 }
 
 TestSuite(relay_trace, .init = make_dir, .fini = remove_dir);
 
 static const char *in_dir(const char *name)
 {
-    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    (void)snprintf(path, sizeof path, "%.900s/%s", dir.path, name);
     return path;
 }
 
