@@ -311,7 +311,7 @@ _pscli() {
     "data detect")
         ;;
     "run")
-        flags+=" --workers --servers --launcher --hosts --hostfile --ssh --mpi --slurm --batch --oversubscribe --restart --env --address --pscli --image --job --max-delay --overlay --allow-lost --psd"
+        flags+=" --workers --servers --launcher --hosts --hostfile --ssh --mpi --slurm --batch --oversubscribe --restart --env --address --pscli --image --job --max-delay --overlay --site --allow-lost --psd"
         case $previous in
     --launcher) words="local ssh mpi slurm kubernetes yarn"; value=1 ;;
     --overlay) words="off auto tree pairs queue"; value=1 ;;

@@ -256,6 +256,7 @@ complete -c pscli -n '__fish_seen_subcommand_from run' -l image -r -d 'of kubern
 complete -c pscli -n '__fish_seen_subcommand_from run' -l job -r -d 'name of the job; default: PROGRAM and the time'
 complete -c pscli -n '__fish_seen_subcommand_from run' -l max-delay -r -d 'maximum spread of the workers\' clocks: 0 BSP, above 0 SSP, below 0 ASP'
 complete -c pscli -n '__fish_seen_subcommand_from run' -l overlay -x -a 'off auto tree pairs queue' -d 'tree: workers add up each other\'s deltas on the way to the servers; auto: where that makes clocks faster; pairs, queue: along links that were found to be fast; all with --max-delay 0. Default: what PSD_OVERLAY says, else off'
+complete -c pscli -n '__fish_seen_subcommand_from run' -l site -r -d 'where workers are, for the overlay: NAME:N,NAME:N,... by rank, as east:4,west:4; default: what PSD_SITE says on each host'
 complete -c pscli -n '__fish_seen_subcommand_from run' -l allow-lost -r -d 'exit with 0 if at most N workers failed and the others finished all slices of the job\'s work queues'
 complete -c pscli -n '__fish_seen_subcommand_from run' -l psd -r -d 'the private psd; default: the one next to pscli, else from PATH'
 complete -c pscli -f -n '__fish_seen_subcommand_from context; and not __fish_seen_subcommand_from list show set use drop' -a list -d 'list the contexts'

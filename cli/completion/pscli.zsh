@@ -103,7 +103,7 @@ _pscli() {
     'data convert') flags+=( --from --to --lossy --strict --entries --vocabulary --merge --bits --no-constant --hash-all --scale --labels --rows --cache --part --parts) ;;
     'data show') flags+=( --number --summary --from --strict --entries --vocabulary --merge --bits --no-constant --hash-all --scale --labels --rows --cache --part --parts) ;;
     'data detect') flags+=() ;;
-    'run') flags+=( --workers --servers --launcher --hosts --hostfile --ssh --mpi --slurm --batch --oversubscribe --restart --env --address --pscli --image --job --max-delay --overlay --allow-lost --psd) ;;
+    'run') flags+=( --workers --servers --launcher --hosts --hostfile --ssh --mpi --slurm --batch --oversubscribe --restart --env --address --pscli --image --job --max-delay --overlay --site --allow-lost --psd) ;;
     'context list') flags+=() ;;
     'context show') flags+=(); ask='pscli context list -o name 2>/dev/null' ;;
     'context set') flags+=(); ask='pscli context list -o name 2>/dev/null' ;;

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/env.h"
 #include "cli/jobs/jobs.h"
+#include "protocol/overlay/site.h"
 #include "transport/environment/environment.h"
 
 static const ps_column_t COLUMNS[] = {{"NAME", "name", PS_UNIT_NONE, false},
@@ -34,11 +35,15 @@ static void default_of(const ps_env_setting_t *setting, char ret[PS_ENVIRONMENT_
     (void)snprintf(ret, PS_ENVIRONMENT_TEXT, "%.*s", (int)length, setting->fallback);
 }
 
-/* The lines of the overlay's file. */
-static psd_status_t check_file(const char *name, const ps_environment_t *said, psd_error_t *err)
+/* The lines of the overlay's file, and the names of sites. */
+static psd_status_t check_text(const char *name, const ps_environment_t *said, psd_error_t *err)
 {
+    ps_site_t site;
     psd_status_t rc = PSD_OK;
 
+    if (strcmp(name, "PSD_SITE") == 0) {
+        return ps_site_find(said->text, said->origin, 0, &site, err);
+    }
     if (strcmp(name, "PSD_OVERLAY_FILE") == 0) {
         rc = ps_overlay_file_check(said->text, err);
     }
@@ -58,7 +63,7 @@ static psd_status_t add_settings(json_t *list, psd_error_t *err)
             rc = ps_env_check(setting, said.text, said.origin, err);
         }
         if (rc == PSD_OK && said.text != NULL) {
-            rc = check_file(setting->name, &said, err);
+            rc = check_text(setting->name, &said, err);
         }
         if (rc != PSD_OK) {
             return rc;

@@ -35,11 +35,10 @@ static const ps_column_t QUEUES[] = {{"QUEUE", "queue", PS_UNIT_NONE, false},
                                      {"OVER", "over", PS_UNIT_NONE, false},
                                      {NULL, NULL, PS_UNIT_NONE, false}};
 
-static const ps_column_t OVERLAY[] = {{"WORKER", "worker", PS_UNIT_NONE, false},
-                                      {"RELAY", "relay", PS_UNIT_NONE, false},
-                                      {"LINK", "link", PS_UNIT_NONE, false},
-                                      {"SENDS_TO", "sends_to", PS_UNIT_NONE, false},
-                                      {NULL, NULL, PS_UNIT_NONE, false}};
+static const ps_column_t OVERLAY[] = {
+    {"WORKER", "worker", PS_UNIT_NONE, false},     {"RELAY", "relay", PS_UNIT_NONE, false},
+    {"LINK", "link", PS_UNIT_NONE, false},         {"SITE", "site", PS_UNIT_NONE, false},
+    {"SENDS_TO", "sends_to", PS_UNIT_NONE, false}, {NULL, NULL, PS_UNIT_NONE, false}};
 
 static const ps_column_t STOPPED[] = {{"JOB", "job", PS_UNIT_NONE, false},
                                       {"STATE", "state", PS_UNIT_NONE, false},

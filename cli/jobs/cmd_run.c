@@ -229,6 +229,7 @@ psd_status_t ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
                               .job = job,
                               .max_delay = ps_args_i64(&cli->args, "max-delay"),
                               .overlay = ps_args_text(&cli->args, "overlay"),
+                              .site = ps_args_text(&cli->args, "site"),
                               .argv = argv,
                               .restarts = (uint32_t)ps_args_u64(&cli->args, "restart"),
                               .to = {shows ? cli->out.out : cli->out.err, cli->out.err},

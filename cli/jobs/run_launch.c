@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "cli/jobs/run.h"
 #include "cli/launch/manifest.h"
+#include "protocol/overlay/site.h"
 
 /* Options that only some launchers have. */
 static const struct {
@@ -39,6 +40,16 @@ static ps_launcher_t launcher_of(const ps_cli_t *cli)
         i++;
     }
     return (ps_launcher_t)i;
+}
+
+static psd_status_t check_site(const ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
+    ps_site_t site;
+
+    return ps_site_find(ps_args_text(&cli->args, "site"), "--site", 0, &site, why) == PSD_OK
+               ? PSD_OK
+               : psd_error_set(err, PSD_USAGE, "%s", psd_error_text(why));
 }
 
 static psd_status_t check_options(const ps_cli_t *cli, ps_launcher_t kind, psd_error_t *err)
@@ -72,7 +83,7 @@ static psd_status_t check_options(const ps_cli_t *cli, ps_launcher_t kind, psd_e
                              "launcher %s is text only: with --dry-run pscli prints the manifest",
                              ps_args_text(&cli->args, "launcher"));
     }
-    return PSD_OK;
+    return check_site(cli, err);
 }
 
 /* mpirun takes what follows the first colon for slots, in brackets, too. */
@@ -147,6 +158,7 @@ psd_status_t ps_run_launch_set(const ps_cli_t *cli, ps_launch_t *launch, const c
                                const char *job, psd_error_t *err)
 {
     const char *overlay = ps_args_text(&cli->args, "overlay");
+    const char *site = ps_args_text(&cli->args, "site");
     char workers[16];
     char delay[32];
     char own[PS_ENDPOINT_MAX + 8];
@@ -169,8 +181,10 @@ psd_status_t ps_run_launch_set(const ps_cli_t *cli, ps_launch_t *launch, const c
     if (rc == PSD_OK) {
         rc = ps_launch_set(launch, "PSD_MAX_DELAY", delay, err);
     }
-    return rc == PSD_OK && overlay != NULL ? ps_launch_set(launch, "PSD_OVERLAY", overlay, err)
-                                           : rc;
+    if (rc == PSD_OK && overlay != NULL) {
+        rc = ps_launch_set(launch, "PSD_OVERLAY", overlay, err);
+    }
+    return rc == PSD_OK && site != NULL ? ps_launch_set(launch, "PSD_SITE", site, err) : rc;
 }
 
 /* ---- text ---- */

@@ -38,7 +38,8 @@ static bool set_environment(const ps_workers_args_t *args, uint32_t rank)
            setenv("PSD_ENDPOINT", endpoint, 1) == 0 && setenv("PSD_JOB", args->job, 1) == 0 &&
            set_number("PSD_WORKER", rank) && set_number("PSD_WORKERS", args->n) &&
            set_number("PSD_MAX_DELAY", args->max_delay) &&
-           (args->overlay == NULL || setenv("PSD_OVERLAY", args->overlay, 1) == 0);
+           (args->overlay == NULL || setenv("PSD_OVERLAY", args->overlay, 1) == 0) &&
+           (args->site == NULL || setenv("PSD_SITE", args->site, 1) == 0);
 }
 
 static void close_pair(const int pair[2])

@@ -64,6 +64,7 @@ typedef struct ps_workers_args {
     const char *job;
     int64_t max_delay;
     const char *overlay;       /* borrowed; NULL: as the environment says */
+    const char *site;          /* likewise */
     uint32_t n_serving;        /* the first workers, which are nodes themselves; 0: none */
     const char *const *argv;   /* NULL-terminated */
     const ps_launch_t *launch; /* NULL: workers are children of pscli */

@@ -114,6 +114,11 @@ static const ps_opt_t RUN_OPTIONS[] = {
      .help = "tree: workers add up each other's deltas on the way to the servers; auto: where that "
              "makes clocks faster; pairs, queue: along links that were found to be fast; all with "
              "--max-delay 0. Default: what PSD_OVERLAY says, else off"},
+    {.name = "site",
+     .kind = PS_OPT_TEXT,
+     .value = "SITES",
+     .help = "where workers are, for the overlay: NAME:N,NAME:N,... by rank, as east:4,west:4; "
+             "default: what PSD_SITE says on each host"},
     {.name = "allow-lost",
      .kind = PS_OPT_U64,
      .value = "N",

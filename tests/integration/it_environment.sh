@@ -240,9 +240,24 @@ says PSD_OVERLAY_GREED 0.9 MAX_GREED_RATE=0.9
 row overlay MAX_GREED_RATE_TS PSD_OVERLAY_GREED
 says PSD_OVERLAY_GREED 0.9 MAX_GREED_RATE_TS=0.9
 row overlay ENABLE_INTER_TS PSD_OVERLAY_BETWEEN
-worker_fails 'ENABLE_INTER_TS makes PSD_OVERLAY_BETWEEN "queue"' "$here" ENABLE_INTER_TS=1
+says PSD_OVERLAY_BETWEEN queue ENABLE_INTER_TS=1
+works 'worker 0' "$here" ENABLE_INTER_TS=1
+worker_fails 'ENABLE_INTER_TS makes PSD_OVERLAY_BETWEEN "queue", and PSD_OVERLAY makes the overlay "tree"; allowed with it: off, tree' \
+    "$here" PSD_OVERLAY=tree ENABLE_INTER_TS=1
+worker_fails 'PSD_OVERLAY_BETWEEN makes PSD_OVERLAY_BETWEEN "tree", and PSD_OVERLAY makes the overlay "auto"; allowed with it: off$' \
+    "$here" PSD_OVERLAY=auto PSD_OVERLAY_BETWEEN=tree
+worker_fails 'ENABLE_INTER_TS makes PSD_OVERLAY_BETWEEN "queue", and PSD_OVERLAY_WITHIN is "off"' \
+    "$here" PSD_OVERLAY_WITHIN=off ENABLE_INTER_TS=1
+works 'worker 0' "$here" PSD_OVERLAY=off ENABLE_INTER_TS=1
 row overlay ENABLE_INTRA_TS PSD_OVERLAY_WITHIN
-worker_fails 'ENABLE_INTRA_TS makes PSD_OVERLAY_WITHIN "queue"' "$here" ENABLE_INTRA_TS=1
+says PSD_OVERLAY_WITHIN queue ENABLE_INTRA_TS=1
+works 'worker 0' "$here" ENABLE_INTRA_TS=1
+worker_fails 'ENABLE_INTRA_TS makes PSD_OVERLAY_WITHIN "queue", and ENABLE_LEMETHOD makes the overlay "pairs"; allowed with it: off, pairs' \
+    "$here" ENABLE_LEMETHOD=1 ENABLE_INTRA_TS=1
+worker_fails 'PSD_SITE is "a:0": "a:0" names no site; allowed: NAME, or NAME:N,NAME:N,' \
+    "$here" PSD_OVERLAY=tree PSD_SITE=a:0
+PSD_SITE='two words' expect 2 env
+err_has 'PSD_SITE is "two words": "two words" names no site'
 row overlay ENABLE_AGGREGATION PSD_OVERLAY_UP
 says PSD_OVERLAY_UP off ENABLE_AGGREGATION=0
 row overlay ENABLE_DISTRIBUTION PSD_OVERLAY_DOWN

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -218,4 +220,62 @@ bool netns_set_rate(int netns, unsigned node, uint64_t bytes_per_s)
 
     (void)snprintf(device, sizeof device, "hub%u", node);
     return shape(-1, device, true, bytes_per_s) && shape(netns, "eth0", true, bytes_per_s);
+}
+
+/* ---- sites ---- */
+
+__attribute__((format(printf, 1, 2))) static bool run_here(const char *format, ...)
+{
+    char command[COMMAND_SIZE];
+    va_list list;
+
+    va_start(list, format);
+    (void)vsnprintf(command, sizeof command, format, list);
+    va_end(list);
+    return run_in(-1, false, command);
+}
+
+bool netns_add_site(unsigned site, uint64_t bytes_per_s)
+{
+    char up[16];
+    char down[16];
+
+    (void)snprintf(up, sizeof up, "up%u", site);
+    (void)snprintf(down, sizeof down, "down%u", site);
+    return run_here("ip link add site%u type bridge", site) &&
+           run_here("ip link add %s type veth peer name %s", up, down) &&
+           run_here("ip link set %s master hub", up) &&
+           run_here("ip link set %s master site%u", down, site) &&
+           run_here("ip link set site%u up", site) && run_here("ip link set %s up", up) &&
+           run_here("ip link set %s up", down) && shape(-1, up, true, bytes_per_s) &&
+           shape(-1, down, true, bytes_per_s);
+}
+
+bool netns_move(unsigned node, unsigned site)
+{
+    return run_here("ip link set hub%u master site%u", node, site);
+}
+
+uint64_t netns_passed(unsigned site, bool out)
+{
+    char device[16];
+    char line[512];
+    uint64_t bytes = 0;
+    FILE *file = fopen("/proc/self/net/dev", "re");
+
+    (void)snprintf(device, sizeof device, "up%u:", site);
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        char *at = strstr(line, device);
+
+        if (at != NULL) {
+            at += strlen(device);
+            for (int column = 0; column <= (out ? 0 : 8); column++) {
+                bytes = strtoull(at, &at, 10);
+            }
+        }
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return bytes;
 }

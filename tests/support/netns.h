@@ -3,8 +3,9 @@
  * netns - network namespaces without names, for one test
  *
  * What     A hub that this process moves to, with a bridge 10.77.0.1/24; nodes
- *          with an address on it each, in namespaces of their own. The kernel
- *          removes all of it when the last process and descriptor is gone.
+ *          with an address on it each, in namespaces of their own; and sites, which
+ *          share a link to the hub. The kernel removes all of it when the last process and
+ * descriptor is gone.
  * Threads  Before the process has any: a thread moves alone.
  */
 #ifndef PS_TESTS_NETNS_H
@@ -30,4 +31,11 @@ bool netns_set_device(int netns, bool is_up);
 bool netns_set_hole(int netns, unsigned to, bool is_there);
 /* Both ways at bytes_per_s; 0: no limit. */
 bool netns_set_rate(int netns, unsigned node, uint64_t bytes_per_s);
+/* Makes site 0 .. 9: a bridge of its own with one link to the hub, which has that rate both ways.
+ */
+bool netns_add_site(unsigned site, uint64_t bytes_per_s);
+/* The node is in that site from then on. */
+bool netns_move(unsigned node, unsigned site);
+/* Bytes that have left the site (out), or come into it. */
+uint64_t netns_passed(unsigned site, bool out);
 #endif

@@ -43,6 +43,7 @@ struct ps_desk {
     size_t n_heard; /* of these: the client has them */
     size_t news_capacity;
     ps_overlay_rules_t rules;
+    ps_site_t site;
     ps_may_t may;
     uint64_t pushed;       /* bytes … */
     uint64_t clock_pushed; /* … when the clock ended */
@@ -209,9 +210,11 @@ int ps_desk_relay_fd(const ps_desk_t *self)
 
 /* ---- what was measured ---- */
 
-void ps_desk_set_rules(ps_desk_t *self, const ps_overlay_rules_t *rules, const ps_may_t *may)
+void ps_desk_set_rules(ps_desk_t *self, const ps_overlay_rules_t *rules, const ps_site_t *site,
+                       const ps_may_t *may)
 {
     self->rules = *rules;
+    self->site = *site;
     self->may = *may;
 }
 
@@ -246,6 +249,16 @@ void ps_desk_bundle_ended(ps_desk_t *self, bool is_taken)
     unlock(self);
 }
 
+uint64_t ps_desk_clock_bytes(ps_desk_t *self)
+{
+    uint64_t bytes = 0;
+
+    lock(self);
+    bytes = self->clock == 0 ? 0 : self->clock_pushed / self->clock;
+    unlock(self);
+    return bytes;
+}
+
 /* The one of that end; when there is no room, in place of the one that has measured least. */
 static ps_link_meter_t *meter_of(ps_desk_t *self, uint32_t to)
 {
@@ -275,7 +288,7 @@ void ps_desk_moved(ps_desk_t *self, uint32_t to, uint64_t bytes, uint64_t start_
 
 void ps_desk_report(ps_desk_t *self, uint64_t now_us, ps_overlay_report_t *ret_report)
 {
-    ps_overlay_report_t report = {.rules = self->rules, .may = self->may};
+    ps_overlay_report_t report = {.rules = self->rules, .site = self->site, .may = self->may};
 
     lock(self);
     report.clock = self->clock;

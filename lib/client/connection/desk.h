@@ -103,9 +103,10 @@ int ps_desk_client_fd(const ps_desk_t *self);
 
 /* ---- what was measured ---- */
 
-/* What the worker asks for, and to whom it may send. To be called before any other thread knows the
- * desk; until then it asks for a tree. */
-void ps_desk_set_rules(ps_desk_t *self, const ps_overlay_rules_t *rules, const ps_may_t *may);
+/* What the worker asks for, where it is, and to whom it may send. To be called before any other
+ * thread knows the desk; until then it asks for a tree. */
+void ps_desk_set_rules(ps_desk_t *self, const ps_overlay_rules_t *rules, const ps_site_t *site,
+                       const ps_may_t *may);
 /* The client pushes `bytes` of deltas that could be added up, by whatever way. */
 void ps_desk_pushed(ps_desk_t *self, uint64_t bytes);
 /* The client has finished `clock` clocks. */
@@ -114,6 +115,8 @@ void ps_desk_clock(ps_desk_t *self, uint64_t clock, uint64_t now_us);
 void ps_desk_went_directly(ps_desk_t *self);
 /* Who got a bundle of the relay has taken it, or not. */
 void ps_desk_bundle_ended(ps_desk_t *self, bool is_taken);
+/* What it pushed in each of the clocks that it has finished, on average; 0: in none yet. */
+uint64_t ps_desk_clock_bytes(ps_desk_t *self);
 /* A transfer to a worker, or to PS_OVERLAY_NODES, has ended well. */
 void ps_desk_moved(ps_desk_t *self, uint32_t to, uint64_t bytes, uint64_t start_us,
                    uint64_t end_us);

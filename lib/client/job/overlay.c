@@ -26,30 +26,12 @@ static psd_status_t read(const char *name, const char *fallback, ps_environment_
     return rc;
 }
 
-/* What is not there is not taken in silence. */
-static psd_status_t check_sites(psd_error_t *err)
-{
-    static const char *const NAMES[] = {"PSD_OVERLAY_BETWEEN", "PSD_OVERLAY_WITHIN"};
-    psd_status_t rc = PSD_OK;
-
-    for (size_t i = 0; rc == PSD_OK && i < sizeof NAMES / sizeof *NAMES; i++) {
-        ps_environment_t said;
-
-        rc = read(NAMES[i], "off", &said, err);
-        if (rc == PSD_OK && strcmp(said.text, "off") != 0) {
-            rc = psd_error_set(err, PSD_INVALID,
-                               "%s makes %s \"%.40s\"; psd knows no sites so far: unset it",
-                               said.origin, NAMES[i], said.text);
-        }
-    }
-    return rc;
-}
-
 /* What a worker's environment asks for. */
 typedef struct choice {
     bool up;   /* deltas go from worker to worker … */
     bool down; /* … rows, too */
     ps_overlay_rules_t rules;
+    ps_environment_t site;  /* PSD_SITE */
     ps_overlay_conf_t conf; /* owned */
 } choice_t;
 
@@ -149,21 +131,108 @@ static psd_status_t choose_ways(choice_t *ret, psd_error_t *err)
     return rc;
 }
 
+/* ---- sites ---- */
+
+/* What the three variables of policies say; text NULL: nothing. */
+typedef struct policies {
+    ps_environment_t all;
+    ps_environment_t within;
+    ps_environment_t between;
+} policies_t;
+
+static bool says(const ps_environment_t *said, const char *word)
+{
+    return said->text != NULL && strcmp(said->text, word) == 0;
+}
+
+static bool is_on(const ps_environment_t *said)
+{
+    return said->text != NULL && !says(said, "off");
+}
+
+static psd_status_t read_policies(policies_t *ret, psd_error_t *err)
+{
+    psd_status_t rc = read("PSD_OVERLAY", NULL, &ret->all, err);
+
+    if (rc == PSD_OK) {
+        rc = read("PSD_OVERLAY_WITHIN", NULL, &ret->within, err);
+    }
+    return rc == PSD_OK ? read("PSD_OVERLAY_BETWEEN", NULL, &ret->between, err) : rc;
+}
+
+/* The one that holds for all: PSD_OVERLAY, or what is said of sites alone. */
+static const ps_environment_t *find_policy(const policies_t *said)
+{
+    if (said->all.text != NULL) {
+        return &said->all;
+    }
+    return is_on(&said->within) ? &said->within : &said->between;
+}
+
+/* One plan has one policy, within sites and between them. */
+static psd_status_t check_policy(const ps_environment_t *said, const char *name,
+                                 const ps_environment_t *policy, psd_error_t *err)
+{
+    if (!is_on(said) || strcmp(said->text, policy->text) == 0) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_INVALID,
+                         "%s makes %s \"%s\", and %s makes the overlay \"%s\"; allowed with it: off"
+                         "%s%s",
+                         said->origin, name, said->text, policy->origin, policy->text,
+                         strcmp(policy->text, "auto") == 0 ? "" : ", ",
+                         strcmp(policy->text, "auto") == 0 ? "" : policy->text);
+}
+
+/* Where workers are, and what that changes. */
+static psd_status_t choose_sites(const policies_t *said, const ps_wish_t *wish, choice_t *ret,
+                                 psd_error_t *err)
+{
+    const ps_environment_t *policy = find_policy(said);
+    ps_site_t site;
+    psd_status_t rc = check_policy(&said->within, "PSD_OVERLAY_WITHIN", policy, err);
+
+    if (rc == PSD_OK) {
+        rc = check_policy(&said->between, "PSD_OVERLAY_BETWEEN", policy, err);
+    }
+    ret->rules.apart = says(&said->within, "off");
+    ret->rules.between = is_on(&said->between);
+    if (rc == PSD_OK && ret->rules.apart && ret->rules.between) {
+        return psd_error_set(err, PSD_INVALID,
+                             "%s makes PSD_OVERLAY_BETWEEN \"%s\", and PSD_OVERLAY_WITHIN is "
+                             "\"off\": what is added up between sites are the sums of each; "
+                             "allowed: off for both, or not for PSD_OVERLAY_WITHIN",
+                             said->between.origin, said->between.text);
+    }
+    if (rc == PSD_OK) {
+        rc = read("PSD_SITE", NULL, &ret->site, err);
+    }
+    return rc == PSD_OK ? ps_site_find(ret->site.text, ret->site.origin, wish->worker, &site, err)
+                        : rc;
+}
+
+/* ---- all of it ---- */
+
 static psd_status_t choose(const ps_wish_t *wish, choice_t *ret, psd_error_t *err)
 {
-    ps_environment_t said;
-    psd_status_t rc = read("PSD_OVERLAY", "off", &said, err);
+    policies_t said;
+    const ps_environment_t *policy = NULL;
+    psd_status_t rc = read_policies(&said, err);
 
-    if (rc != PSD_OK || !ps_policy_find(said.text, &ret->rules.policy)) {
+    policy = rc == PSD_OK ? find_policy(&said) : NULL;
+    if (policy == NULL || !is_on(policy) || !ps_policy_find(policy->text, &ret->rules.policy)) {
         return rc; /* off */
     }
     if (wish->max_delay != 0 && ret->rules.policy != PS_POLICY_TREE) {
         return psd_error_set(err, PSD_INVALID,
                              "%s makes PSD_OVERLAY \"%s\", which needs max_delay 0; it is %d; "
                              "allowed with it: tree, off",
-                             said.origin, said.text, wish->max_delay);
+                             policy->origin, policy->text, wish->max_delay);
     }
-    rc = choose_ways(ret, err);
+    rc = choose_sites(&said, wish, ret, err);
+    if (rc == PSD_OK) {
+        rc = choose_ways(ret, err);
+    }
     /* rows of one moment are not those of the next: nobody can share them */
     ret->down = ret->down && wish->max_delay == 0;
     ret->rules.both_ways = ret->down;
@@ -213,17 +282,23 @@ static psd_status_t open_relay(const psd_client_t *client, choice_t *choice, con
                                ps_relay_thread_t **ret_relay, psd_error_t *err)
 {
     ps_environment_t trace;
+    ps_environment_t verify;
     ps_relay_wish_t wish = {
         .listen = listen, .rows_go_on = choice->down, .encrypts = client->encrypts};
     psd_status_t rc = read("PSD_OVERLAY_TRACE", NULL, &trace, err);
 
     if (rc == PSD_OK) {
+        rc = read("PSD_OVERLAY_VERIFY", "off", &verify, err);
+    }
+    if (rc == PSD_OK) {
         wish.trace = trace.text;
+        wish.verifies = strcmp(verify.text, "on") == 0;
         rc =
             ps_relay_thread_open(client->endpoint, &client->options, &CALLS, &wish, ret_relay, err);
     }
     if (rc == PSD_OK && *ret_relay != NULL) {
-        ps_relay_thread_follow(*ret_relay, &choice->rules, &choice->conf);
+        rc = ps_relay_thread_follow(*ret_relay, &choice->rules, choice->site.text, &choice->conf,
+                                    err);
     }
     return rc;
 }
@@ -235,12 +310,10 @@ psd_status_t ps_overlay_open(const psd_client_t *client, ps_wish_t *wish,
     char found[LISTEN_SIZE];
     PSD_AUTO(choice_done) choice_t choice = {.up = false};
     bool here = false;
-    psd_status_t rc = check_sites(err);
+    psd_status_t rc = PSD_OK;
 
     ps_overlay_conf_init(&choice.conf);
-    if (rc == PSD_OK) {
-        rc = choose(wish, &choice, err);
-    }
+    rc = choose(wish, &choice, err);
     wish->has_overlay = rc == PSD_OK && choice.up;
     if (!wish->has_overlay) {
         return rc;

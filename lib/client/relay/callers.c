@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The relay's port. Who has not proved to be a worker of the job gets an answer to MEET at most,
  * and one of few places. */
+#include <inttypes.h>
+
 #include "base/alloc.h"
+#include "base/log.h"
 #include "client/relay/relay_inner.h"
+#include "protocol/relay/relay_verify.h"
 
 static ps_relay_caller_t *find_conn(const ps_relay_thread_t *self, uint64_t conn)
 {
@@ -114,17 +118,34 @@ static void on_proof(ps_relay_thread_t *self, uint64_t conn, const ps_msg_meet_t
 
 /* ---- bundles ---- */
 
-static psd_status_t take(ps_relay_thread_t *self, uint32_t worker, const ps_msg_bundle_t *bundle,
-                         ps_payload_t *payload, const ps_relay_key_t *key, psd_error_t *err)
+/* It goes back, and its workers push themselves. The next one may be right. */
+static const char *refuse_wrong(uint32_t worker, const ps_msg_bundle_t *bundle)
+{
+    ps_log(PS_LOG_WARN, "overlay_wrong_sum",
+           "table=%" PRIu32 " partition=%" PRIu32 " relay_of_worker=%" PRIu32 " clock=%" PRIu64,
+           bundle->table, bundle->partition, worker, bundle->clock);
+    return "its sums are not those of what its contributors pushed";
+}
+
+/* NULL: it is taken; else why not. */
+static const char *take(ps_relay_thread_t *self, uint32_t worker, const ps_msg_bundle_t *bundle,
+                        ps_payload_t *payload, const ps_relay_key_t *key)
 {
     PSD_AUTO(ps_relay_lot_done) ps_relay_lot_t lot = {.from = NULL};
     const ps_relay_giver_t giver = {.worker = worker,
                                     .request = bundle->request,
                                     .plan = bundle->plan,
                                     .is_urgent = bundle->urgent != 0};
-    psd_status_t rc = ps_relay_lot_read(bundle, payload, &lot, err);
 
-    return rc == PSD_OK ? ps_relay_give(self->relay, self->now_ms, &giver, key, &lot, err) : rc;
+    if (ps_relay_lot_read(bundle, payload, &lot, NULL) != PSD_OK) {
+        return "it is no bundle";
+    }
+    if (!ps_relay_lot_is_right(&lot, key->type, key->first_col)) {
+        return refuse_wrong(worker, bundle);
+    }
+    return ps_relay_give(self->relay, self->now_ms, &giver, key, &lot, NULL) == PSD_OK
+               ? NULL
+               : "it cannot be taken";
 }
 
 static void on_bundle(ps_relay_thread_t *self, uint64_t conn, const ps_msg_bundle_t *bundle,
@@ -146,10 +167,9 @@ static void on_bundle(ps_relay_thread_t *self, uint64_t conn, const ps_msg_bundl
         deed.reason = "it is not of this worker and job";
     } else if (!ps_relay_key_of(self, bundle->table, bundle->partition, bundle->clock, &key)) {
         deed.reason = "the table is not known here";
-    } else if (take(self, deed.to, bundle, payload, &key, NULL) != PSD_OK) {
-        deed.reason = "it cannot be taken";
     } else {
-        deed.news = PS_RELAY_TAKEN;
+        deed.reason = take(self, deed.to, bundle, payload, &key);
+        deed.news = deed.reason == NULL ? PS_RELAY_TAKEN : PS_RELAY_RETURNED;
     }
     ps_relay_trace_note(&self->trace,
                         &(ps_relay_trace_event_t){

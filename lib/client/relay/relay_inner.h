@@ -64,9 +64,11 @@ struct ps_relay_thread {
     unsigned n_forks;
     bool runs;
     bool rows_go_on;        /* rows go from worker to worker, too */
+    bool verifies;          /* deltas of its worker get a check, where sums are exact */
     char *trace_pattern;    /* owned; NULL: no trace */
     ps_relay_trace_t trace; /* owned */
     ps_overlay_rules_t rules;
+    char *sites;            /* owned; what PSD_SITE says; NULL: nothing */
     ps_overlay_conf_t conf; /* owned; only its edges */
     ps_may_t may;           /* where rules.is_listed: to whom it may send */
     pthread_t thread;

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/handover.h"
 #include "client/relay/relay_inner.h"
+#include "model/combine/combine_check.h"
 #include "transport/threads/fork.h"
 #include "transport/threads/thread.h"
 
@@ -50,6 +51,7 @@ static void destroy(ps_relay_thread_t **self_p)
     ps_relay_facts_done(&self->facts);
     ps_relay_facts_done(&self->before);
     ps_overlay_conf_done(&self->conf);
+    ps_free(self->sites);
     ps_desk_release(&self->desk);
     ps_relay_trace_close(&self->trace);
     ps_free(self->trace_pattern);
@@ -108,6 +110,7 @@ psd_status_t ps_relay_thread_open(const char *endpoint, const psd_options_t *opt
     }
     self->calls = calls;
     self->rows_go_on = wish->rows_go_on;
+    self->verifies = wish->verifies;
     if (wish->trace != NULL) {
         self->trace_pattern = ps_strdup(wish->trace);
         if (self->trace_pattern == NULL) {
@@ -138,13 +141,23 @@ psd_status_t ps_relay_thread_open(const char *endpoint, const psd_options_t *opt
     return rc;
 }
 
-void ps_relay_thread_follow(ps_relay_thread_t *self, const ps_overlay_rules_t *rules,
-                            ps_overlay_conf_t *conf)
+psd_status_t ps_relay_thread_follow(ps_relay_thread_t *self, const ps_overlay_rules_t *rules,
+                                    const char *sites, ps_overlay_conf_t *conf, psd_error_t *err)
 {
+    size_t size = sites == NULL ? 0 : strlen(sites) + 1;
+
     self->rules = *rules;
     ps_overlay_conf_done(&self->conf);
     self->conf = *conf;
     conf->edges = NULL;
+    if (size > 0) {
+        self->sites = ps_alloc_raw(size, 1);
+        if (self->sites == NULL) {
+            return psd_error_set(err, PSD_NOMEM, "no memory for the names of sites");
+        }
+        memcpy(self->sites, sites, size);
+    }
+    return PSD_OK;
 }
 
 psd_status_t ps_relay_thread_trace(ps_relay_thread_t *self, uint32_t worker, psd_error_t *err)
@@ -182,6 +195,17 @@ bool ps_relay_key_of(const ps_relay_thread_t *self, uint32_t table, uint32_t par
     return true;
 }
 
+/* As its worker has it, before anybody adds anything to it. */
+static void add_check(const ps_relay_thread_t *self, ps_desk_lot_t *lent)
+{
+    const ps_desk_table_t *known = ps_map_get(&self->tables, lent->table);
+
+    if (self->verifies && known != NULL && ps_combine_has_check(known->type)) {
+        lent->from.has_check = true;
+        lent->from.check = lent->has_rows ? ps_combine_check(&lent->slice, lent->payload, 0) : 0;
+    }
+}
+
 static void note_lent(ps_relay_thread_t *self, const ps_desk_lot_t *lent,
                       ps_relay_trace_kind_t kind)
 {
@@ -206,6 +230,7 @@ static void lend(ps_relay_thread_t *self, ps_desk_lot_t *lent)
     ps_relay_key_t key;
 
     note_lent(self, lent, PS_TRACE_LENT);
+    add_check(self, lent);
     if (!ps_relay_key_of(self, lent->table, lent->partition, lent->clock, &key) ||
         ps_relay_give(self->relay, self->now_ms, &giver, &key, &lot, NULL) != PSD_OK) {
         note_lent(self, lent, PS_TRACE_GAVE_BACK);
@@ -368,6 +393,7 @@ static void turn(ps_relay_thread_t *self)
     ps_callers_receive(self);
     ps_ways_receive(self);
     ps_ways_tick(self);
+    ps_relay_set_own(self->relay, ps_desk_clock_bytes(self->desk));
     ps_rows_turn(self);
     ps_relay_tick(self->relay, self->now_ms);
     do_deeds(self);
@@ -414,8 +440,13 @@ psd_status_t ps_relay_thread_start(ps_relay_thread_t *self, const ps_relay_speak
                                           .patience_ms = PATIENCE_MS,
                                           .limit_bytes = LIMIT_BYTES,
                                           .numbers_after = (uint64_t)speaker->joins << 32};
+    ps_site_t site = {.name = ""};
     int failure = 0;
-    psd_status_t rc = ps_relay_new(&settings, &self->relay, err);
+    psd_status_t rc = ps_site_find(self->sites, "PSD_SITE", speaker->worker, &site, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_relay_new(&settings, &self->relay, err);
+    }
 
     if (rc == PSD_OK && self->rows_go_on) {
         rc = ps_relay_down_new(DOWN_BYTES, &self->down, err);
@@ -426,7 +457,7 @@ psd_status_t ps_relay_thread_start(ps_relay_thread_t *self, const ps_relay_speak
     self->speaker = *speaker;
     ps_relay_trace_begin(&self->trace);
     ps_overlay_conf_may(&self->conf, speaker->worker, &self->may);
-    ps_desk_set_rules(self->desk, &self->rules, &self->may);
+    ps_desk_set_rules(self->desk, &self->rules, &site, &self->may);
     self->self = (ps_meet_self_t){.cluster = self->courier->cluster,
                                   .job = speaker->job,
                                   .worker = speaker->worker,

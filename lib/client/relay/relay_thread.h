@@ -41,6 +41,7 @@ typedef struct ps_relay_wish {
     const char *trace;  /* the path of a file of what it does, as in relay_trace.h; NULL: none */
     bool rows_go_on;    /* it also has rows from other workers, and for them
                            (client/requests/by_peer.h) */
+    bool verifies;      /* who gets a sum with deltas of its worker can tell whether it is right */
     bool encrypts;      /* it speaks CURVE alone, under a new pair of keys that is never stored, and
                            with workers of its plan alone */
 } ps_relay_wish_t;
@@ -52,9 +53,12 @@ PSD_MUST_CHECK psd_status_t ps_relay_thread_open(const char *endpoint, const psd
                                                  const ps_relay_calls_t *calls,
                                                  const ps_relay_wish_t *wish,
                                                  ps_relay_thread_t **ret_thread, psd_error_t *err);
-/* What its worker asks for; takes the edges of conf. To be called before it is started. */
-void ps_relay_thread_follow(ps_relay_thread_t *self, const ps_overlay_rules_t *rules,
-                            ps_overlay_conf_t *conf);
+/* What its worker asks for; takes the edges of conf. sites: a text for ps_site_find, or NULL. To be
+ * called before it is started. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_relay_thread_follow(ps_relay_thread_t *self,
+                                                   const ps_overlay_rules_t *rules,
+                                                   const char *sites, ps_overlay_conf_t *conf,
+                                                   psd_error_t *err);
 /* Opens the file of its trace, where one is wished, for the worker of that rank. To be called
  * before the worker joins: then psd_join fails where the file cannot be written. Errors: as
  * ps_relay_trace_open. */

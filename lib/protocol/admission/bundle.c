@@ -3,6 +3,7 @@
  * record when it is the turn of all of it; else each of them sends its own. In a job with a
  * max_delay other than 0 no clock holds it together: it is one sum of what came. */
 #include "base/alloc.h"
+#include "model/combine/combine_check.h"
 #include "model/store/store_growth.h"
 #include "protocol/admission/admission.h"
 #include "protocol/partition/answer.h"
@@ -278,10 +279,62 @@ static const char *bar_of_all(ps_step_t *step, ps_partition_t *self, const ps_jo
                                                                   : bar;
 }
 
+/* ---- is it the sum of what its contributors have pushed? ---- */
+
+static bool is_span_right(const look_t *look, const ps_bundle_span_t *span)
+{
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *payload = ps_bundle_span_payload(span, look->payload);
+    uint64_t wanted = 0;
+
+    for (uint16_t i = 0; i < span->n_from; i++) {
+        wanted += look->bundle.from[span->from + i].check;
+    }
+    return payload == NULL || /* then the record cannot be made, either */
+           ps_combine_checks_agree(span->slice.type, ps_combine_check(&span->slice, payload, 0),
+                                   wanted);
+}
+
+/* By its checks, where it has some. Its spans are rows of the partition. */
+static bool is_right(const ps_partition_t *self, const look_t *look)
+{
+    const ps_bundle_t *bundle = &look->bundle;
+    bool right = true;
+
+    if (!ps_combine_has_check(self->spec->type) ||
+        !ps_bundle_is_checked(bundle->from, bundle->n_from)) {
+        return true;
+    }
+    for (uint16_t i = 0; right && i < bundle->n_from; i++) {
+        right = has_rows(bundle, i) ||
+                ps_combine_checks_agree(self->spec->type, bundle->from[i].check, 0);
+    }
+    for (uint16_t i = 0; right && i < bundle->n_spans; i++) {
+        right = is_span_right(look, &bundle->spans[i]);
+    }
+    return right;
+}
+
+/* Whoever added it up has dropped, doubled or changed something: the relay that brought it, or one
+ * that sent it to that one and was not noticed there. */
+static void refuse_wrong(ps_step_t *step, const ps_partition_t *self, const ps_request_t *request)
+{
+    ps_count_add(step->counts->wrong_bundles, 1);
+    ps_note(step, &(ps_note_t){.kind = PS_NOTE_WRONG,
+                               .table = self->table,
+                               .partition = self->number,
+                               .a = request->job,
+                               .b = request->worker,
+                               .c = request->clock});
+    split(step, request, 0, "its sums are not those of what its contributors pushed");
+}
+
 /* ---- taking ---- */
 
 static bool put_record(ps_step_t *step, ps_partition_t *self, const look_t *look)
 {
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *payload = ps_bundle_unchecked(&look->bundle, look->payload);
     ps_record_t record = {.kind = PS_RECORD_BUNDLE,
                           .session = look->request->session,
                           .job = look->request->job,
@@ -290,7 +343,7 @@ static bool put_record(ps_step_t *step, ps_partition_t *self, const look_t *look
                           .joins = look->request->joins,
                           .clock = look->request->clock};
 
-    if (!ps_replicas_record(step, self, &record, look->payload)) {
+    if (payload == NULL || !ps_replicas_record(step, self, &record, payload)) {
         return false;
     }
     for (uint16_t i = 0; i < look->bundle.n_spans; i++) {
@@ -331,6 +384,10 @@ static bool take(ps_step_t *step, ps_partition_t *self, const look_t *look)
     bar = bar_of_all(step, self, place, look);
     if (bar != NULL) {
         split(step, look->request, 0, bar);
+        return true;
+    }
+    if (!is_right(self, look)) {
+        refuse_wrong(step, self, look->request);
         return true;
     }
     if (ps_gate_is_bsp(place->gate) && !ps_partition_settle_combine(step, self, place)) {

@@ -40,7 +40,9 @@
       status_of(note->b))                                                                          \
     X(FORGOTTEN, "session_forgotten", INFO, " session=%" PRIu64, note->a)                          \
     X(COPY_BEGUN, "copy_begun", INFO, " transfer=%" PRIu64 " lsn=%" PRIu64, note->a, note->b)      \
-    X(COPY_WHOLE, "copy_whole", INFO, " transfer=%" PRIu64 " lsn=%" PRIu64, note->a, note->b)
+    X(COPY_WHOLE, "copy_whole", INFO, " transfer=%" PRIu64 " lsn=%" PRIu64, note->a, note->b)      \
+    X(WRONG, "overlay_wrong_sum", WARN,                                                            \
+      " job=%" PRIu64 " relay_of_worker=%" PRIu64 " clock=%" PRIu64, note->a, note->b, note->c)
 
 static const char *status_of(uint64_t number)
 {

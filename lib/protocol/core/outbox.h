@@ -55,7 +55,9 @@ typedef enum ps_note_kind {
     PS_NOTE_FORGOTTEN = 12,     /* a session */
     PS_NOTE_COPY_BEGUN = 13,    /* a transfer, b lsn: the copy here starts again from its primary's
                                    state */
-    PS_NOTE_COPY_WHOLE = 14     /* a transfer, b lsn: all rows have arrived */
+    PS_NOTE_COPY_WHOLE = 14,    /* a transfer, b lsn: all rows have arrived */
+    PS_NOTE_WRONG = 15          /* a job, b worker whose relay brought a bundle with a wrong sum, c
+                                   clock */
 } ps_note_kind_t;
 
 typedef struct ps_note {

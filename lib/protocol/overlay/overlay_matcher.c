@@ -154,18 +154,6 @@ static double fill_known(const ps_overlay_matcher_t *self, table_t *table)
     return n_known > 0 ? sum / n_known : ANY_RATE;
 }
 
-static bool may_send(const ps_overlay_matcher_t *self, const ps_overlay_ways_t *ways, uint32_t from,
-                     uint32_t to)
-{
-    uint32_t n = self->n_workers;
-
-    if (from == to) {
-        return false;
-    }
-    return !self->rules.is_listed || (ways->may[(size_t)from * n + to] &&
-                                      (!self->rules.both_ways || ways->may[(size_t)to * n + from]));
-}
-
 static void fill(const ps_overlay_matcher_t *self, const ps_overlay_ways_t *ways, table_t *table)
 {
     uint32_t n = self->n_workers;
@@ -175,7 +163,7 @@ static void fill(const ps_overlay_matcher_t *self, const ps_overlay_ways_t *ways
         for (uint32_t j = 0; j < n; j++) {
             double *rate = &table->rates[(size_t)i * n + j];
 
-            if (!may_send(self, ways, i, j)) {
+            if (i == j || !ways->may[(size_t)i * n + j]) {
                 *rate = 0;
             } else if (*rate <= 0) {
                 *rate = average;

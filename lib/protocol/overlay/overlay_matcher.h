@@ -56,7 +56,7 @@ typedef struct ps_overlay_matcher {
 /* What a plan is made of. */
 typedef struct ps_overlay_ways {
     const uint32_t *positions; /* of the workers */
-    const bool *may;           /* [from][to]: the workers' own links */
+    const bool *may;           /* [from][to]: who may send to whom */
     const uint32_t *parents;   /* [n_colours][n_workers]: the present plan; NULL: there is none */
     uint32_t n_colours;        /* 1 .. PS_OVERLAY_COLOURS_MAX */
 } ps_overlay_ways_t;

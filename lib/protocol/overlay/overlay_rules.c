@@ -62,6 +62,12 @@ static const char *on(bool is_on)
     return is_on ? "on" : "off";
 }
 
+/* The policy there. */
+static const char *where(const ps_overlay_rules_t *rules, bool is_on)
+{
+    return is_on ? NAMES[rules->policy] : "off";
+}
+
 static const char *links(bool is_listed)
 {
     return is_listed ? "listed" : "complete";
@@ -71,17 +77,24 @@ bool ps_overlay_rules_fit(const ps_overlay_rules_t *a, const ps_overlay_rules_t 
                           ps_overlay_misfit_t *ret)
 {
     bool counts = a->policy == PS_POLICY_PAIRS;
+    bool turns = ps_policy_has_turns(a->policy) || ps_policy_has_turns(b->policy);
 
-    if (!ps_policy_has_turns(a->policy) && !ps_policy_has_turns(b->policy)) {
-        return true;
+    if (turns && !same_words("PSD_OVERLAY", NAMES[a->policy], NAMES[b->policy], ret)) {
+        return false;
     }
-    return same_words("PSD_OVERLAY", NAMES[a->policy], NAMES[b->policy], ret) &&
-           same_words("PSD_OVERLAY_LINKS", links(a->is_listed), links(b->is_listed), ret) &&
-           same_words("PSD_OVERLAY_DOWN", on(a->both_ways), on(b->both_ways), ret) &&
-           same_numbers("PSD_OVERLAY_GREED", a->greed, b->greed, ret) &&
-           same_numbers("SET_BANDWIDTH_EXPIRATION", a->expiry, b->expiry, ret) &&
-           (!counts || same_numbers("SET_SCHEDULE_NUM", a->num, b->num, ret)) &&
-           (!counts || a->num > 0 || same_numbers("SET_SCHEDULE_RATIO", a->ratio, b->ratio, ret));
+    if ((a->between != b->between &&
+         !same_words("PSD_OVERLAY_BETWEEN", where(a, a->between), where(b, b->between), ret)) ||
+        (a->apart != b->apart &&
+         !same_words("PSD_OVERLAY_WITHIN", where(a, !a->apart), where(b, !b->apart), ret))) {
+        return false;
+    }
+    return !turns ||
+           (same_words("PSD_OVERLAY_LINKS", links(a->is_listed), links(b->is_listed), ret) &&
+            same_words("PSD_OVERLAY_DOWN", on(a->both_ways), on(b->both_ways), ret) &&
+            same_numbers("PSD_OVERLAY_GREED", a->greed, b->greed, ret) &&
+            same_numbers("SET_BANDWIDTH_EXPIRATION", a->expiry, b->expiry, ret) &&
+            (!counts || same_numbers("SET_SCHEDULE_NUM", a->num, b->num, ret)) &&
+            (!counts || a->num > 0 || same_numbers("SET_SCHEDULE_RATIO", a->ratio, b->ratio, ret)));
 }
 
 /* ---- numbers ---- */

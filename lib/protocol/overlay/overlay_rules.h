@@ -2,8 +2,9 @@
 /*
  * ps_overlay_rules - what the workers of a job ask of its overlay
  *
- * What     The policy, and the numbers that pairs and queue go by. Each worker says them; those
- *          of one plan say the same, but that tree and auto go together, as tree.
+ * What     The policy, where it holds when workers name sites, and the numbers that pairs and
+ *          queue go by. Each worker says them; those of one plan say the same, but that tree and
+ *          auto go together, as tree.
  * Threads  Plain values.
  */
 #ifndef PS_PROTOCOL_OVERLAY_RULES_H
@@ -19,9 +20,11 @@ typedef enum ps_policy {
     PS_POLICY_QUEUE
 } ps_policy_t;
 
-/* The rest is of pairs and queue. */
+/* What follows the first three is of pairs and queue. */
 typedef struct ps_overlay_rules {
     ps_policy_t policy;
+    bool between;    /* sums of sites are added, too */
+    bool apart;      /* workers of one site do not add up */
     bool is_listed;  /* a worker sends only to those that it names */
     bool both_ways;  /* rows go back: a way that is listed counts where its way back is, too */
     uint32_t num;    /* askers that are served together; 0: by the ratio. Not of queue */

@@ -163,6 +163,8 @@ void ps_relay_lost(ps_relay_t *self, uint64_t now_ms, uint32_t worker);
 void ps_relay_without(ps_relay_t *self, uint64_t now_ms, uint32_t worker);
 /* The nodes take bundles of at most that many bytes; 0: it is not known. */
 void ps_relay_set_most(ps_relay_t *self, uint64_t bytes);
+/* Its worker has pushed that many bytes in a clock; counts until deltas of two clocks came here. */
+void ps_relay_set_own(ps_relay_t *self, uint64_t bytes);
 /* Takes nothing more, and passes on what it has. */
 void ps_relay_leave(ps_relay_t *self, uint64_t now_ms);
 /* True when nothing is held, and nothing is under way. */

@@ -26,8 +26,10 @@ typedef struct ps_relay_member {
     uint32_t joins;
     uint32_t members; /* its clients, from 1 */
     char relay[PS_ENDPOINT_MAX + 1];
-    bool is_auto; /* the registry's own: PSD_OVERLAY=auto */
-    ps_may_t may; /* the registry's own: to whom it may send, where workers say that */
+    /* the registry's own: */
+    bool is_auto; /* PSD_OVERLAY=auto */
+    ps_site_t site;
+    ps_may_t may; /* to whom it may send, where workers say that */
 } ps_relay_member_t;
 
 typedef struct ps_relay_facts {

@@ -387,6 +387,13 @@ void ps_relay_set_most(ps_relay_t *self, uint64_t bytes)
     self->most_bytes = bytes;
 }
 
+void ps_relay_set_own(ps_relay_t *self, uint64_t bytes)
+{
+    if (self->own_clock == 0 && bytes > self->own_bytes) {
+        self->own_bytes = bytes;
+    }
+}
+
 void ps_relay_leave(ps_relay_t *self, uint64_t now_ms)
 {
     self->is_leaving = true;

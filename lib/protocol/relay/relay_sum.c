@@ -440,6 +440,8 @@ static void join_contributors(work_t *self, const entry_t *entries, size_t n)
         from.tail = entries[end - 1].from->tail;
         for (size_t k = i + 1; k < end; k++) {
             from.marks = (uint8_t)(from.marks + entries[k].from->marks);
+            from.has_check = from.has_check && entries[k].from->has_check;
+            from.check += entries[k].from->check;
         }
         self->lot->from[self->lot->n_from++] = from;
         if (number != UINT32_MAX) {

@@ -4,7 +4,9 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 
+#include "base/text.h"
 #include "model/combine/combine.h"
 #include "protocol/facts/job.h"
 #include "protocol/relay/relay_plan.h"
@@ -60,6 +62,14 @@ bool ps_overlay_counts_to_doc(const ps_overlay_counts_t *self, ps_doc_t *doc)
            ps_doc_set_u64(doc, "refused", self->refused);
 }
 
+/* Where it is, and what that means. */
+static bool add_site(const ps_overlay_report_t *self, ps_doc_t *doc)
+{
+    return (self->site.name[0] == '\0' || ps_doc_set_text(doc, "site", self->site.name)) &&
+           (!self->rules.between || ps_doc_set_bool(doc, "between", true)) &&
+           (!self->rules.apart || ps_doc_set_bool(doc, "within", false));
+}
+
 bool ps_overlay_report_to_doc(const ps_overlay_report_t *self, ps_doc_t *doc)
 {
     ps_doc_t *links = ps_doc_add_array(doc, "links");
@@ -71,7 +81,8 @@ bool ps_overlay_report_to_doc(const ps_overlay_report_t *self, ps_doc_t *doc)
     for (uint32_t i = 0; fits && i < self->n_links; i++) {
         fits = add_link(&self->links[i], links);
     }
-    return fits && (!self->counts.has || ps_overlay_counts_to_doc(&self->counts, doc)) &&
+    return fits && add_site(self, doc) &&
+           (!self->counts.has || ps_overlay_counts_to_doc(&self->counts, doc)) &&
            (!ps_policy_has_turns(self->rules.policy) || add_turns(self, doc));
 }
 
@@ -198,6 +209,30 @@ static psd_status_t read_counts(const ps_doc_t *doc, ps_overlay_counts_t *ret, p
     return rc;
 }
 
+static psd_status_t read_site(const ps_doc_t *doc, ps_overlay_report_t *self, psd_error_t *err)
+{
+    const char *site = "";
+    bool within = true;
+    psd_status_t rc = PSD_OK;
+
+    if (ps_doc_has(doc, "site")) {
+        rc = ps_doc_get_text(doc, "site", PS_NAME_MAX, &site, err);
+        (void)snprintf(self->site.name, sizeof self->site.name, "%s", site);
+    }
+    if (rc == PSD_OK && site[0] != '\0' && !ps_text_is_name(site)) {
+        rc = psd_error_set(err, PSD_INVALID,
+                           "overlay.site is \"%s\"; allowed: letters, digits and \"_.-\"", site);
+    }
+    if (rc == PSD_OK && ps_doc_has(doc, "between")) {
+        rc = ps_doc_get_bool(doc, "between", &self->rules.between, err);
+    }
+    if (rc == PSD_OK && ps_doc_has(doc, "within")) {
+        rc = ps_doc_get_bool(doc, "within", &within, err);
+    }
+    self->rules.apart = !within;
+    return rc;
+}
+
 psd_status_t ps_overlay_report_from_doc(const ps_doc_t *doc, ps_overlay_report_t *ret,
                                         psd_error_t *err)
 {
@@ -209,6 +244,9 @@ psd_status_t ps_overlay_report_from_doc(const ps_doc_t *doc, ps_overlay_report_t
     if (rc == PSD_OK && ps_policy_find(policy, &self.rules.policy) &&
         ps_policy_has_turns(self.rules.policy)) {
         rc = read_turns(doc, &self, err);
+    }
+    if (rc == PSD_OK) {
+        rc = read_site(doc, &self, err);
     }
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64(doc, "clock", 0, INT64_MAX, &self.clock, err);

@@ -10,6 +10,7 @@
  *          "may":[1,4,…], ranges of the workers to which it may send, first and last, ascending,
  *          where that is not every one. "lent", "direct", "returned", "bundles" and "refused" are
  *          what it has counted since it joined; a worker of an earlier build says none of them.
+ *          Where they are not "", false and true: "site":"a", "between":true, and "within":false.
  * Units    Bytes; microseconds.
  * Owner    Plain values.
  */
@@ -18,6 +19,7 @@
 
 #include "protocol/overlay/network.h"
 #include "protocol/overlay/overlay_rules.h"
+#include "protocol/overlay/site.h"
 #include "psd/status.h"
 #include "wire/messages/doc.h"
 
@@ -44,6 +46,7 @@ bool ps_overlay_counts_to_doc(const ps_overlay_counts_t *self, ps_doc_t *doc);
 
 typedef struct ps_overlay_report {
     ps_overlay_rules_t rules;
+    ps_site_t site;
     ps_may_t may;    /* where rules.is_listed: to whom it may send */
     uint64_t clock;  /* that it finished last … */
     uint64_t ago_us; /* … and how long ago */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/overlay/overlay_fixed.h"
+#include "protocol/overlay/overlay_sites.h"
 
 #define AHEAD_MS 3600000 /* another registry member's wall clock, at most */
 
@@ -123,6 +123,7 @@ static psd_status_t enter(ps_overlay_job_t *self, const ps_worker_t *worker,
     facts->members[i].is_auto = rules_of(beat)->policy == PS_POLICY_AUTO;
     if (beat->report != NULL) {
         facts->members[i].may = beat->report->may;
+        facts->members[i].site = beat->report->site;
     }
     *ret_changed = true;
     return PSD_OK;
@@ -151,11 +152,40 @@ static uint32_t *new_parents(ps_relay_facts_t *facts, uint32_t n_colours, psd_er
     return parents;
 }
 
-static void list_positions(const ps_relay_facts_t *facts, uint32_t *ret_positions)
+/* Who is where: the members' numbers, and those of their sites. */
+typedef struct map {
+    uint32_t positions[PS_OVERLAY_WORKERS_MAX];
+    uint32_t sites[PS_OVERLAY_WORKERS_MAX]; /* of each: the first one that is there */
+    ps_overlay_sites_t all;                 /* borrows both */
+} map_t;
+
+static void draw_map(const ps_overlay_job_t *self, map_t *ret)
 {
-    for (size_t i = 0; i < facts->n_members; i++) {
-        ret_positions[i] = facts->members[i].worker;
+    const ps_relay_facts_t *facts = &self->facts;
+
+    for (uint32_t i = 0; i < facts->n_members; i++) {
+        ret->positions[i] = facts->members[i].worker;
+        ret->sites[i] = 0;
+        while (strcmp(facts->members[ret->sites[i]].site.name, facts->members[i].site.name) != 0) {
+            ret->sites[i]++;
+        }
     }
+    ret->all = (ps_overlay_sites_t){.n_workers = (uint32_t)facts->n_members,
+                                    .positions = ret->positions,
+                                    .sites = ret->sites,
+                                    .between = self->rules.between,
+                                    .apart = self->rules.apart};
+}
+
+/* Are they in more than one? */
+static bool has_sites(const map_t *map)
+{
+    bool has = false;
+
+    for (uint32_t i = 0; i < map->all.n_workers; i++) {
+        has = has || map->sites[i] != 0;
+    }
+    return has;
 }
 
 /* Who sends to whom, as the pilot has it. */
@@ -174,39 +204,60 @@ static psd_status_t take_plan(ps_overlay_job_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t fix_plan(ps_relay_facts_t *facts, const uint32_t *positions, psd_error_t *err)
+/* A site has one gateway for all partitions: several would share its slow link, and each one's
+ * bundles would take as much longer as they have patience for. */
+static uint32_t count_colours(const map_t *map)
+{
+    uint32_t n = has_sites(map) ? 1 : map->all.n_workers;
+
+    return n < 1 ? 1 : n < PS_OVERLAY_COLOURS ? n : PS_OVERLAY_COLOURS;
+}
+
+static psd_status_t fix_plan(ps_relay_facts_t *facts, const map_t *map, psd_error_t *err)
 {
     uint32_t n = (uint32_t)facts->n_members;
-    uint32_t n_colours = n < 1 ? 1 : n < PS_OVERLAY_COLOURS ? n : PS_OVERLAY_COLOURS;
+    uint32_t n_colours = count_colours(map);
     uint32_t *parents = new_parents(facts, n_colours, err);
 
     for (uint32_t i = 0; parents != NULL && n > 0 && i < n_colours; i++) {
-        ps_overlay_fixed(positions, n, i, parents + (size_t)i * n);
+        ps_overlay_sites_tree(&map->all, i, parents + (size_t)i * n);
     }
     return parents == NULL ? PSD_NOMEM : PSD_OK;
 }
 
-/* Who may send to whom, as they say. */
-static void list_ways(const ps_relay_facts_t *facts, bool *ret_may)
+/* By what they say: all, or those that are listed; both ways, where rows go back. */
+static bool may_send(const ps_overlay_job_t *self, size_t from, size_t to)
 {
-    for (size_t i = 0; i < facts->n_members; i++) {
-        for (size_t j = 0; j < facts->n_members; j++) {
-            ret_may[i * facts->n_members + j] =
-                ps_may_has(&facts->members[i].may, facts->members[j].worker);
+    const ps_relay_member_t *members = self->facts.members;
+
+    return !self->rules.is_listed ||
+           (ps_may_has(&members[from].may, members[to].worker) &&
+            (!self->rules.both_ways || ps_may_has(&members[to].may, members[from].worker)));
+}
+
+/* Who may send to whom. */
+static void list_ways(const ps_overlay_job_t *self, const map_t *map, bool *ret_may)
+{
+    size_t n = self->facts.n_members;
+
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < n; j++) {
+            ret_may[i * n + j] =
+                may_send(self, i, j) && ps_overlay_sites_may(&map->all, (uint32_t)i, (uint32_t)j);
         }
     }
 }
 
 /* A plan of the matcher. *ret_changed: it is not the one that there was. */
-static psd_status_t play_plan(ps_overlay_job_t *self, const uint32_t *positions, uint64_t now_us,
+static psd_status_t play_plan(ps_overlay_job_t *self, const map_t *map, uint64_t now_us,
                               bool is_first, bool *ret_changed, psd_error_t *err)
 {
     ps_relay_facts_t *facts = &self->facts;
     size_t n = facts->n_members;
-    uint32_t n_colours = n < PS_OVERLAY_COLOURS ? (uint32_t)n : PS_OVERLAY_COLOURS;
+    uint32_t n_colours = count_colours(map);
     PSD_AUTO(ps_free_at) bool *may = ps_alloc(n * n, sizeof *may);
     PSD_AUTO(ps_free_at) uint32_t *parents = ps_alloc(n * n_colours, sizeof *parents);
-    const ps_overlay_ways_t ways = {.positions = positions,
+    const ps_overlay_ways_t ways = {.positions = map->positions,
                                     .may = may,
                                     .parents = is_first ? NULL : facts->parents,
                                     .n_colours = n_colours};
@@ -215,10 +266,13 @@ static psd_status_t play_plan(ps_overlay_job_t *self, const uint32_t *positions,
     if (may == NULL || parents == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a plan");
     }
-    list_ways(facts, may);
+    list_ways(self, map, may);
     rc = ps_overlay_matcher_plan(&self->matcher, &ways, now_us, parents, err);
     if (rc != PSD_OK) {
         return rc;
+    }
+    for (uint32_t i = 0; has_sites(map) && i < n_colours; i++) {
+        ps_overlay_sites_join(&map->all, may, parents + i * n);
     }
     *ret_changed =
         is_first || memcmp(parents, facts->parents, n * n_colours * sizeof *parents) != 0;
@@ -230,14 +284,14 @@ static psd_status_t play_plan(ps_overlay_job_t *self, const uint32_t *positions,
 }
 
 /* Too many for the matcher: a tree; where not all may send to all, each one sends to the nodes. */
-static psd_status_t fix_turns(ps_overlay_job_t *self, const uint32_t *positions, psd_error_t *err)
+static psd_status_t fix_turns(ps_overlay_job_t *self, const map_t *map, psd_error_t *err)
 {
     ps_relay_facts_t *facts = &self->facts;
     uint32_t *parents = NULL;
 
     ps_overlay_matcher_done(&self->matcher);
     if (!self->rules.is_listed) {
-        return fix_plan(facts, positions, err);
+        return fix_plan(facts, map, err);
     }
     parents = new_parents(facts, 1, err);
     for (size_t i = 0; parents != NULL && i < facts->n_members; i++) {
@@ -246,7 +300,7 @@ static psd_status_t fix_turns(ps_overlay_job_t *self, const uint32_t *positions,
     return parents == NULL ? PSD_NOMEM : PSD_OK;
 }
 
-static psd_status_t begin_turns(ps_overlay_job_t *self, const uint32_t *positions,
+static psd_status_t begin_turns(ps_overlay_job_t *self, const map_t *map,
                                 const ps_overlay_beat_t *beat, psd_error_t *err)
 {
     bool changed = false;
@@ -254,7 +308,7 @@ static psd_status_t begin_turns(ps_overlay_job_t *self, const uint32_t *position
         ps_overlay_matcher_begin(&self->matcher, &self->rules, (uint32_t)self->facts.n_members,
                                  self->facts.version + beat->unix_ms, err);
 
-    return rc == PSD_OK ? play_plan(self, positions, beat->now_us, true, &changed, err) : rc;
+    return rc == PSD_OK ? play_plan(self, map, beat->now_us, true, &changed, err) : rc;
 }
 
 /* Members have come or gone. */
@@ -262,23 +316,24 @@ static psd_status_t make_plan(ps_overlay_job_t *self, const ps_overlay_beat_t *b
                               psd_error_t *err)
 {
     ps_relay_facts_t *facts = &self->facts;
-    uint32_t positions[PS_OVERLAY_WORKERS_MAX];
+    map_t map;
     psd_status_t rc = ps_relay_tally_begin(&self->tally, (uint32_t)facts->n_members, err);
 
     if (rc != PSD_OK) {
         return rc;
     }
-    list_positions(facts, positions);
-    self->is_auto = facts->n_members > 0 && !ps_overlay_job_has_turns(self);
+    draw_map(self, &map);
     if (ps_overlay_job_has_turns(self)) {
-        return plays(self) ? begin_turns(self, positions, beat, err)
-                           : fix_turns(self, positions, err);
+        self->is_auto = false;
+        return plays(self) ? begin_turns(self, &map, beat, err) : fix_turns(self, &map, err);
     }
+    /* The links between sites are shared: the pilot knows none that are. */
+    self->is_auto = facts->n_members > 0 && !has_sites(&map) && !self->rules.apart;
     for (size_t i = 0; i < facts->n_members; i++) {
         self->is_auto = self->is_auto && facts->members[i].is_auto;
     }
     if (!self->is_auto) {
-        return fix_plan(facts, positions, err);
+        return fix_plan(facts, &map, err);
     }
     rc = ps_overlay_pilot_begin(&self->pilot, (uint32_t)facts->n_members, err);
     return rc == PSD_OK ? take_plan(self, err) : rc;
@@ -300,7 +355,7 @@ static psd_status_t hear_report(ps_overlay_job_t *self, const ps_worker_t *worke
 {
     const ps_relay_facts_t *facts = &self->facts;
     const ps_overlay_report_t *report = beat->report;
-    uint32_t positions[PS_OVERLAY_WORKERS_MAX];
+    map_t map;
     size_t place = ps_relay_facts_find(facts, worker->worker);
     const ps_overlay_said_t said = {
         .clock = report->clock,
@@ -322,16 +377,16 @@ static psd_status_t hear_report(ps_overlay_job_t *self, const ps_worker_t *worke
             hear_link(self, place, to, link);
         }
     }
-    list_positions(facts, positions);
+    draw_map(self, &map);
     if (plays(self)) {
         return ps_overlay_matcher_heard(&self->matcher, (uint32_t)place, &said)
-                   ? play_plan(self, positions, beat->now_us, false, ret_changed, err)
+                   ? play_plan(self, &map, beat->now_us, false, ret_changed, err)
                    : PSD_OK;
     }
     if (place != 0) {
         return PSD_OK;
     }
-    return ps_overlay_pilot_heard(&self->pilot, positions, &said, ret_changed, err);
+    return ps_overlay_pilot_heard(&self->pilot, map.positions, &said, ret_changed, err);
 }
 
 /* A plan, where there has to be one. *changed: who is in it has; then, whether it is another. */

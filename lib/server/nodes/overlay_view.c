@@ -194,7 +194,9 @@ static bool add_way(const ps_overlay_job_t *self, size_t i, ps_doc_t *array)
         }
         fits = ps_doc_append_text(to, text);
     }
-    return fits && (counts == NULL || !counts->has || ps_overlay_counts_to_doc(counts, doc));
+    return fits && (counts == NULL || !counts->has || ps_overlay_counts_to_doc(counts, doc)) &&
+           (facts->members[i].site.name[0] == '\0' ||
+            ps_doc_set_text(doc, "site", facts->members[i].site.name));
 }
 
 static const char *policy_of(const ps_overlay_job_t *self)

@@ -10,6 +10,7 @@
 #include "base/cursor.h"
 
 #define ALIGN 8
+#define CHECK_BYTES 8 /* of a contributor's check */
 
 void ps_bundle_done(ps_bundle_t *self)
 {
@@ -33,10 +34,25 @@ static bool add_part(uint64_t part, uint64_t *total)
            !__builtin_add_overflow(*total, padded, total);
 }
 
+bool ps_bundle_is_checked(const ps_bundle_from_t *from, size_t n_from)
+{
+    for (size_t i = 0; i < n_from; i++) {
+        if (!from[i].has_check) {
+            return false;
+        }
+    }
+    return n_from > 0;
+}
+
+static size_t checks_size(const ps_bundle_t *self)
+{
+    return ps_bundle_is_checked(self->from, self->n_from) ? (size_t)self->n_from * CHECK_BYTES : 0;
+}
+
 bool ps_bundle_size(const ps_bundle_t *self, size_t *ret_size)
 {
-    uint64_t total =
-        (uint64_t)self->n_from * PS_BUNDLE_FROM + (uint64_t)self->n_spans * PS_BUNDLE_SPAN;
+    uint64_t total = (uint64_t)self->n_from * PS_BUNDLE_FROM +
+                     (uint64_t)self->n_spans * PS_BUNDLE_SPAN + checks_size(self);
 
     for (uint16_t i = 0; i < self->n_spans; i++) {
         uint64_t keys = 0;
@@ -95,6 +111,13 @@ static uint8_t *write_part(ps_bytes_t part, uint8_t *to)
     return to + part.size + pad;
 }
 
+static void write_checks(const ps_bundle_t *self, uint8_t *to)
+{
+    for (uint16_t i = 0; i < self->n_from; i++) {
+        ps_store_u64(to + (size_t)i * CHECK_BYTES, self->from[i].check);
+    }
+}
+
 void ps_bundle_write(const ps_bundle_t *self, uint8_t *to)
 {
     for (uint16_t i = 0; i < self->n_from; i++) {
@@ -109,6 +132,9 @@ void ps_bundle_write(const ps_bundle_t *self, uint8_t *to)
         to = write_part(self->spans[i].body.keys, to);
         to = write_part(self->spans[i].body.index, to);
         to = write_part(self->spans[i].body.values, to);
+    }
+    if (checks_size(self) > 0) {
+        write_checks(self, to);
     }
 }
 
@@ -332,6 +358,27 @@ static psd_status_t read_lists(ps_cursor_t *cursor, ps_bundle_t *self, psd_error
     return rc;
 }
 
+/* What comes after the spans: a check for each contributor, or nothing. */
+static psd_status_t read_checks(ps_cursor_t *cursor, ps_bundle_t *self, psd_error_t *err)
+{
+    size_t size = cursor->rest.size;
+
+    if (size == 0) {
+        return PSD_OK;
+    }
+    if (size != (size_t)self->n_from * CHECK_BYTES) {
+        return psd_error_set(err, PSD_PROTO,
+                             "BUNDLE: %zu bytes after its end; allowed: 0, or %d for each of %u "
+                             "contributors",
+                             size, CHECK_BYTES, (unsigned)self->n_from);
+    }
+    for (uint16_t i = 0; i < self->n_from; i++) {
+        self->from[i].has_check = true;
+        self->from[i].check = ps_load_u64(ps_cursor_take(cursor, CHECK_BYTES).data);
+    }
+    return PSD_OK;
+}
+
 static psd_status_t check_counts(ps_bytes_t bytes, uint16_t n_from, uint16_t n_spans,
                                  psd_error_t *err)
 {
@@ -367,8 +414,8 @@ psd_status_t ps_bundle_read(ps_bytes_t bytes, uint16_t n_from, uint16_t n_spans,
     for (uint16_t i = 0; rc == PSD_OK && i < n_spans; i++) {
         rc = read_body(&cursor, i, &self.spans[i], err);
     }
-    if (rc == PSD_OK && !ps_cursor_is_done(&cursor)) {
-        rc = psd_error_set(err, PSD_PROTO, "BUNDLE: %zu bytes after its end", cursor.rest.size);
+    if (rc == PSD_OK) {
+        rc = read_checks(&cursor, &self, err);
     }
     if (rc == PSD_OK) {
         *ret_bundle = self;
@@ -401,6 +448,24 @@ ps_payload_t *ps_bundle_span_payload(const ps_bundle_span_t *span, ps_payload_t 
     ps_payload_t *part = ps_payload_new(span->body.keys, span->body.index, span->body.values,
                                         holder, release_holder);
 
+    if (part == NULL) {
+        ps_payload_destroy(&holder);
+    }
+    return part;
+}
+
+ps_payload_t *ps_bundle_unchecked(const ps_bundle_t *self, ps_payload_t *payload)
+{
+    ps_payload_t *holder = ps_payload_keep(payload);
+    ps_payload_t *part = NULL;
+    ps_bytes_t bytes = payload->spans[0];
+
+    if (checks_size(self) == 0) {
+        return holder;
+    }
+    bytes.size -= checks_size(self);
+    part =
+        ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0}, bytes, holder, release_holder);
     if (part == NULL) {
         ps_payload_destroy(&holder);
     }

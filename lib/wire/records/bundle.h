@@ -16,6 +16,8 @@
  *          rows u8, layout u8, cols u8, type u8, n_rows u64, first_row u64,
  *          n_values u64, first_col u32, n_cols u32
  *          bytes of a span: keys, index and values, as its slice requires
+ *          then perhaps a check for each contributor, u64 (model/combine/combine_check.h): its
+ *          pushes' deltas, as their origin has them. All have one, or none; the log has none.
  * Rules    Contributors ascend by worker, then member; no session is there
  *          twice. A span is of the positions first … first + n - 1, an aligned
  *          interval, and of the n_from contributors from `from` on: exactly
@@ -44,6 +46,8 @@ typedef struct ps_bundle_from {
     uint32_t joins;
     uint8_t marks; /* clocks that end there; of a job with max_delay 0: 1, and the last one does */
     uint8_t tail;  /* PS_BUNDLE_TAIL_… of a job with another max_delay; else 0 */
+    bool has_check;
+    uint64_t check; /* of all that it pushed in first_seq … last_seq; 0: nothing */
 } ps_bundle_from_t;
 
 /* Deltas of the workers at some positions, added up. */
@@ -65,6 +69,8 @@ typedef struct ps_bundle {
 
 /* Frees the lists and zeroes the struct; fits PSD_AUTO. */
 void ps_bundle_done(ps_bundle_t *self);
+/* Do all contributors have a check? */
+bool ps_bundle_is_checked(const ps_bundle_from_t *from, size_t n_from);
 /* Bytes of the bundle. false: its slices cannot be counted. */
 PSD_MUST_CHECK bool ps_bundle_size(const ps_bundle_t *self, size_t *ret_size);
 /* Writes them. */
@@ -83,6 +89,9 @@ PSD_MUST_CHECK psd_status_t ps_bundle_read(ps_bytes_t bytes, uint16_t n_from, ui
 PSD_MUST_CHECK psd_status_t ps_bundle_open(const ps_payload_t *payload, uint32_t n_from,
                                            uint32_t n_spans, ps_bundle_t *ret_bundle,
                                            psd_error_t *err);
+/* The payload of a bundle that was read from it, without checks: held, or a part of it. NULL: no
+ * memory. */
+PSD_MUST_CHECK ps_payload_t *ps_bundle_unchecked(const ps_bundle_t *self, ps_payload_t *payload);
 /* Keys, index and values of a span, as a payload that holds the bundle's. NULL: no memory. */
 PSD_MUST_CHECK ps_payload_t *ps_bundle_span_payload(const ps_bundle_span_t *span,
                                                     ps_payload_t *payload);

@@ -64,6 +64,7 @@ Test(desk, news_come_in_order)
 Test(desk, a_report_has_what_was_measured_since_the_last_one)
 {
     const ps_overlay_rules_t rules = {.policy = PS_POLICY_AUTO};
+    const ps_site_t site = {"east"};
     const ps_may_t may = {{1}};
     ps_overlay_report_t report;
     ps_desk_t *desk = NULL;
@@ -73,7 +74,8 @@ Test(desk, a_report_has_what_was_measured_since_the_last_one)
     cr_assert_eq(report.rules.policy, PS_POLICY_TREE);
     cr_assert_eq(report.ago_us, 0);
     cr_assert_eq(report.n_links, 0);
-    ps_desk_set_rules(desk, &rules, &may);
+    cr_assert_eq(ps_desk_clock_bytes(desk), 0);
+    ps_desk_set_rules(desk, &rules, &site, &may);
     ps_desk_pushed(desk, 700);
     ps_desk_clock(desk, 3, 1000);
     ps_desk_pushed(desk, 800);
@@ -88,10 +90,12 @@ Test(desk, a_report_has_what_was_measured_since_the_last_one)
     ps_desk_moved(desk, PS_OVERLAY_NODES, 1000000, 100, 300);
     ps_desk_report(desk, 1500, &report);
     cr_assert_eq(report.rules.policy, PS_POLICY_AUTO);
+    cr_assert_str_eq(report.site.name, "east");
     cr_assert(ps_may_has(&report.may, 0));
     cr_assert_not(ps_may_has(&report.may, 1));
     cr_assert_eq(report.clock, 3);
     cr_assert_eq(report.ago_us, 500);
+    cr_assert_eq(ps_desk_clock_bytes(desk), 700 / 3);
     cr_assert_eq(report.bytes, 700, "what was pushed later is of the next clock");
     cr_assert_eq(report.n_links, 1, "100 bytes say nothing of a link");
     cr_assert_eq(report.links[0].to, PS_OVERLAY_NODES);

@@ -6,6 +6,7 @@
 
 #include "support/fail_alloc.h"
 #include "model/combine/combine.h"
+#include "model/combine/combine_check.h"
 #include "model/rows/deltas.h"
 #include "store_kit.h"
 
@@ -391,6 +392,73 @@ Test(combine, it_does_not_matter_who_adds)
             ps_payload_destroy(&payloads[i]);
         }
         end_world(&world);
+    }
+}
+
+/* Whatever rows, columns and layouts the pushes have; and what is not the sum has another check. */
+Test(combine, the_check_of_a_sum_is_the_sum_of_the_checks)
+{
+    for (uint64_t seed = 0; seed < 2000; seed++) {
+        world_t world;
+        ps_combine_part_t parts[PUSHES];
+        PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
+        ps_combine_args_t args;
+        ps_slice_t slice;
+        uint64_t checks = 0;
+        uint64_t one = 0;
+        uint64_t check = 0;
+        size_t n = 0;
+
+        make_world(&world, seed, seed % 5 == 0);
+        n = parts_of(&world, parts);
+        args = args_of(&world, 1);
+        if (ps_combine_has_check(world.type)) {
+            for (size_t i = 0; i < n; i++) {
+                check = ps_combine_check(parts[i].slice, parts[i].payload, args.first_col);
+                checks += check;
+                one = ps_combine_checks_agree(world.type, check, 0) ? one : check;
+            }
+            cr_assert_eq(ps_combine(&args, parts, n, &slice, &payload, NULL), PSD_OK);
+            check = ps_combine_check(&slice, payload, args.first_col);
+            cr_assert(ps_combine_checks_agree(world.type, check, checks), "seed %lu", seed);
+            cr_assert(one == 0 || (!ps_combine_checks_agree(world.type, check, checks - one) &&
+                                   !ps_combine_checks_agree(world.type, check, checks + one)),
+                      "seed %lu: a part is missing, or is there twice", seed);
+        }
+        end_world(&world);
+    }
+    cr_assert_not(ps_combine_has_check(PS_TYPE_F32));
+    cr_assert_not(ps_combine_has_check(PS_TYPE_F64));
+}
+
+/* In another row or column, or changed by one, a value has another check. Of 2^63 in any cell it is
+ * the same: only its lowest bit is weighed. */
+Test(combine, each_cell_has_a_check_of_its_own)
+{
+    for (uint32_t shift = 0; shift < 48; shift++) {
+        const int64_t value = (int64_t)(UINT64_C(1) << shift);
+        const int64_t next = value ^ 1;
+        const ps_bytes_t none = {NULL, 0};
+        const ps_slice_t slice = {.rows = PS_ROWS_RANGE,
+                                  .type = PS_TYPE_I64,
+                                  .n_rows = 1,
+                                  .first_row = 7,
+                                  .n_cols = 1,
+                                  .n_values = 1};
+        ps_slice_t below_it = slice;
+        PSD_AUTO(ps_payload_destroy)
+        ps_payload_t *payload =
+            ps_payload_copy(none, none, (ps_bytes_t){(const uint8_t *)&value, sizeof value});
+        PSD_AUTO(ps_payload_destroy)
+        ps_payload_t *other =
+            ps_payload_copy(none, none, (ps_bytes_t){(const uint8_t *)&next, sizeof next});
+        uint64_t check = ps_combine_check(&slice, payload, 0);
+
+        below_it.first_row = 8;
+        cr_assert_neq(check, 0);
+        cr_assert_neq(check, ps_combine_check(&slice, payload, 1));
+        cr_assert_neq(check, ps_combine_check(&below_it, payload, 0));
+        cr_assert_neq(check, ps_combine_check(&slice, other, 0));
     }
 }
 

@@ -103,6 +103,9 @@ static const ps_msg_hello_t good_hello = {
 
 /* A shard that holds partition 0 of a table of two; partition 1 is on shard 1.
  * updater: NULL: the one that adds. */
+/* Of the table that is made next. */
+static ps_type_t bench_type = PS_TYPE_F32;
+
 static inline psd_status_t open_bench_of(bench_t *self, uint64_t memory_bytes, const char *updater)
 {
     const ps_shard_args_t args = {.incarnation = INCARNATION,
@@ -125,6 +128,7 @@ static inline psd_status_t open_bench_of(bench_t *self, uint64_t memory_bytes, c
     }
     (void)snprintf(self->spec.name, sizeof self->spec.name, "w");
     self->spec.n_rows = N_ROWS;
+    self->spec.type = bench_type;
     self->spec.n_partitions = 2;
     self->spec.n_col_slices = 1;
     for (uint32_t i = 0; i < 2; i++) {

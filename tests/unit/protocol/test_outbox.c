@@ -143,6 +143,8 @@ Test(outbox, each_note_has_its_words)
     assert_words(PS_NOTE_HELLO, PS_LOG_INFO, "session_hello session=1 connection=2");
     assert_words(PS_NOTE_HELLO_REFUSED, PS_LOG_WARN, "session_refused session=1 status=CLUSTER");
     assert_words(PS_NOTE_FORGOTTEN, PS_LOG_INFO, "session_forgotten table=8 partition=9 session=1");
+    assert_words(PS_NOTE_WRONG, PS_LOG_WARN,
+                 "overlay_wrong_sum table=8 partition=9 job=1 relay_of_worker=2 clock=17");
     assert_words((ps_note_kind_t)99, PS_LOG_WARN, "note_unknown table=8 partition=9");
 }
 

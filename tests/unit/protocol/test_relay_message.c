@@ -2,6 +2,8 @@
 /* A relay's lots and news as messages, and back. */
 #include "protocol/relay/relay_message.h"
 
+#include "model/combine/combine_check.h"
+#include "protocol/relay/relay_verify.h"
 #include "relay_kit.h"
 #include "support/fail_alloc.h"
 
@@ -157,4 +159,69 @@ Test(relay_message, what_a_shard_says_is_news)
     }
     cr_assert_not(ps_relay_news(&own, &number, &news), "of an origin");
     cr_assert_not(ps_relay_news(&other, &number, &news));
+}
+
+/* ---- checks ---- */
+
+/* The same value in all columns, as i32; with its check. */
+static void kit_integers(kit_lot_t *self, uint32_t worker, int32_t value)
+{
+    kit_lot(self, worker, 5, true, 0);
+    self->span.slice.type = PS_TYPE_I32;
+    for (size_t i = 0; i < KIT_COLS; i++) {
+        ps_store_i32((uint8_t *)(uintptr_t)self->span.payload->spans[0].data + 4 * i, value);
+    }
+    self->from.has_check = true;
+    self->from.check = ps_combine_check(&self->span.slice, self->span.payload, 0);
+}
+
+static bool is_right(const ps_relay_lot_t *lot)
+{
+    return ps_relay_lot_is_right(lot, PS_TYPE_I32, 0);
+}
+
+/* What workers 0 and 1 have pushed, one as much as 2^31: their sum wraps around. */
+Test(relay_message, the_check_of_a_sum_goes_on_with_it)
+{
+    static const uint32_t parents[] = {PS_OVERLAY_NODES, 0};
+    const ps_relay_plan_t plan = kit_plan(1, parents, 2);
+    const uint64_t went[PS_COMBINE_POSITIONS / 64] = {0};
+    ps_relay_tree_t tree = {.version = 0};
+    const ps_relay_sum_args_t args = {
+        .tree = &tree, .went = went, .type = PS_TYPE_I32, .width = KIT_COLS};
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
+    PSD_AUTO(ps_relay_lot_done) ps_relay_lot_t sum = {.from = NULL};
+    PSD_AUTO(ps_relay_lot_done) ps_relay_lot_t got = {.from = NULL};
+    const ps_msg_bundle_t message = {.n_from = 2, .n_spans = 1};
+    const ps_relay_lot_t *lots[2];
+    bool fits = false;
+    kit_lot_t pushes[2];
+
+    cr_assert_eq(ps_relay_tree_make(&plan, 0, &tree, NULL), PSD_OK);
+    kit_integers(&pushes[0], 0, INT32_MIN);
+    kit_integers(&pushes[1], 1, -5);
+    for (size_t i = 0; i < 2; i++) {
+        lots[i] = &pushes[i].lot;
+        cr_assert(is_right(lots[i]));
+    }
+    cr_assert_eq(ps_relay_sum_make(&args, lots, 2, &fits, &sum, NULL), PSD_OK);
+    cr_assert(fits);
+    cr_assert_eq(sum.n_spans, 1);
+    cr_assert_eq(ps_relay_lot_write(&sum, &payload, NULL), PSD_OK);
+    cr_assert_eq(ps_relay_lot_read(&message, payload, &got, NULL), PSD_OK);
+    cr_assert_eq(got.from[1].check, pushes[1].from.check);
+    cr_assert(is_right(&got));
+    got.from[1].check += 2;
+    cr_assert_not(is_right(&got), "a worker's delta is not in it");
+    got.from[1].has_check = false;
+    cr_assert(is_right(&got), "nobody knows");
+    got.from[1] = pushes[1].from;
+    got.n_spans = 0;
+    cr_assert_not(is_right(&got), "its rows are gone");
+    got.n_spans = 1;
+    cr_assert_not(ps_relay_lot_is_right(&got, PS_TYPE_I64, 0));
+    cr_assert(ps_relay_lot_is_right(&got, PS_TYPE_F32, 0), "sums of floats have no checks");
+    ps_relay_tree_done(&tree);
+    kit_lot_done(&pushes[0]);
+    kit_lot_done(&pushes[1]);
 }

@@ -153,6 +153,24 @@ Test(relay_patience, deltas_wait_as_long_as_all_would_take_directly)
     cr_assert_eq(deed.lot->n_from, 1);
 }
 
+/* The first clock went directly: the relay has heard how much that was. */
+Test(relay_patience, in_the_first_clock_they_wait_for_what_came_in_that_before)
+{
+    const uint64_t bytes = 9 * ROWS * KIT_COLS * sizeof(float);
+    const uint64_t guess_ms = 2 * bytes * 1000 / PS_RELAY_GUESS;
+
+    open_relay(0);
+    ps_relay_set_own(relay, bytes);
+    ps_relay_set_own(relay, 0);
+    give_rows(0, 0, 2, ROWS);
+    ps_relay_set_own(relay, 1);
+    expect_nothing_at(guess_ms - 1);
+    ps_relay_tick(relay, guess_ms + BESIDE_MS);
+    cr_assert(next());
+    cr_assert_eq(deed.kind, PS_RELAY_SEND);
+    cr_assert_eq(deed.lot->n_from, 1);
+}
+
 Test(relay_patience, what_is_too_large_as_one_bundle_goes_alone)
 {
     const uint64_t bytes = ROWS * KIT_COLS * sizeof(float);

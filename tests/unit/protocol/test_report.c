@@ -97,6 +97,44 @@ Test(report, of_pairs_has_its_rules_and_ways)
     cr_assert_arr_eq(&read.may, &report.may, sizeof read.may);
 }
 
+static bool prints(const ps_overlay_report_t *report, const char *wanted)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
+
+    cr_assert(ps_overlay_report_to_doc(report, doc));
+    cr_assert(ps_doc_print(doc, &text));
+    cr_assert(ps_buffer_append(&text, "", 1));
+    return strcmp((const char *)text.data, wanted) == 0;
+}
+
+Test(report, says_where_the_worker_is)
+{
+    static const char begin[] = "{\"links\":[],\"policy\":\"tree\",\"clock\":0,\"ago_us\":0,"
+                                "\"bytes\":0,";
+    ps_overlay_report_t report = {.site = {"east"}, .rules = {.between = true}};
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
+    ps_overlay_report_t read;
+    char wanted[200];
+
+    (void)snprintf(wanted, sizeof wanted, "%s\"site\":\"east\",\"between\":true}", begin);
+    cr_assert(prints(&report, wanted));
+    doc = doc_of(wanted);
+    cr_assert_eq(ps_overlay_report_from_doc(doc, &read, NULL), PSD_OK);
+    cr_assert_str_eq(read.site.name, "east");
+    cr_assert(read.rules.between);
+    cr_assert_not(read.rules.apart);
+    ps_doc_destroy(&doc);
+    report = (ps_overlay_report_t){.rules = {.apart = true}};
+    (void)snprintf(wanted, sizeof wanted, "%s\"within\":false}", begin);
+    cr_assert(prints(&report, wanted));
+    doc = doc_of(wanted);
+    cr_assert_eq(ps_overlay_report_from_doc(doc, &read, NULL), PSD_OK);
+    cr_assert_str_eq(read.site.name, "");
+    cr_assert(read.rules.apart);
+    cr_assert_not(read.rules.between);
+}
+
 #define REST "\"clock\":1,\"ago_us\":1,\"bytes\":1"
 #define NUMBERS(expiry, ratio, greed) \
     "\"num\":0,\"rows\":false,\"expiry\":" expiry ",\"ratio\":" ratio ",\"greed\":" greed
@@ -122,6 +160,11 @@ Test(report, what_no_worker_says_is_refused)
         {PSD_INVALID, NUMBERS("1", "0.5", "1") ",\"may\":[7,6]"},
         {PSD_INVALID, NUMBERS("1", "0.5", "1") ",\"may\":[0,7,7,9]"},
         {PSD_PROTO, NUMBERS("1", "0.5", "1") ",\"may\":[1,\"x\"]"},
+        {PSD_OK, NUMBERS("1", "0.5", "1") ",\"site\":\"\""},
+        {PSD_INVALID, NUMBERS("1", "0.5", "1") ",\"site\":\"a b\""},
+        {PSD_PROTO, NUMBERS("1", "0.5", "1") ",\"site\":7"},
+        {PSD_PROTO, NUMBERS("1", "0.5", "1") ",\"between\":1"},
+        {PSD_PROTO, NUMBERS("1", "0.5", "1") ",\"within\":\"no\""},
     };
     PSD_AUTO(ps_buffer_done) ps_buffer_t many = {.size = 0};
 

@@ -4,6 +4,7 @@
 #include "protocol/partition/replay.h"
 #include "protocol/shard/shard_state.h"
 #include "shard_bench.h"
+#include "model/combine/combine_check.h"
 #include "wire/records/bundle.h"
 
 #define JOB 3
@@ -48,7 +49,7 @@ static void look_as(uint32_t worker)
                                            .worker = worker,
                                            .joins = 1,
                                            .rows = PS_ROWS_RANGE,
-                                           .type = PS_TYPE_F32,
+                                           .type = bench_type,
                                            .n_rows = 1,
                                            .n_cols = 1}};
 
@@ -937,4 +938,132 @@ Test(shard_sums, an_updater_that_does_not_add_takes_none)
     make_sum(&made);
     bring(0, &made, 0);
     expect_split(0, "the table does not add up what this job pushes");
+}
+
+/* ---- sums of integers ---- */
+
+static void setup_integers(void)
+{
+    bench_type = PS_TYPE_I32;
+    max_delay = 0;
+    setup_with(NULL, PS_COMBINE_CLOCK_SUM);
+}
+
+TestSuite(shard_verify, .init = setup_integers, .fini = teardown);
+
+/* n workers from `first` on brought i + 1 each to row 0, and their sum is `sum`. */
+static void add_sum(made_t *made, uint32_t first, uint32_t n, uint64_t seq, int32_t sum)
+{
+    float bits = 0;
+
+    memcpy(&bits, &sum, sizeof sum);
+    add_span(made, first, n, seq, bits);
+    made->spans[made->bundle.n_spans - 1].slice.type = PS_TYPE_I32;
+    for (uint32_t i = first; i < first + n; i++) {
+        const int32_t value = (int32_t)i + 1;
+        PSD_AUTO(ps_payload_destroy)
+        ps_payload_t *payload =
+            ps_payload_copy((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                            (ps_bytes_t){(const uint8_t *)&value, sizeof value});
+        ps_bundle_from_t *from = &made->from[made->bundle.n_from - n + i - first];
+
+        from->has_check = true;
+        from->check = ps_combine_check(&made->spans[made->bundle.n_spans - 1].slice, payload, 0);
+    }
+}
+
+/* The note of a wrong sum, which names who brought it; NULL: there is none. */
+static const ps_note_t *wrong_note(void)
+{
+    for (size_t i = 0; i < bench.outbox.n_effects; i++) {
+        if (bench.outbox.effects[i].kind == PS_EFFECT_NOTE &&
+            bench.outbox.effects[i].note.kind == PS_NOTE_WRONG) {
+            return &bench.outbox.effects[i].note;
+        }
+    }
+    return NULL;
+}
+
+static uint64_t n_wrong(void)
+{
+    return ps_count_get(bench.shard->step.counts->wrong_bundles);
+}
+
+Test(shard_verify, a_right_sum_is_taken_and_its_record_has_no_checks)
+{
+    made_t made = {.bundle = {.from = NULL}};
+    size_t size = 0;
+    size_t n_records = 0;
+
+    add_sum(&made, 0, 2, 1, 1 + 2);
+    add_sum(&made, 2, 2, 1, 3 + 4);
+    bring(2, &made, 0);
+    expect_taken();
+    cr_assert_eq(n_wrong(), 0);
+    cr_assert(ps_bundle_size(&made.bundle, &size));
+    for (size_t i = 0; i < bench.outbox.n_effects; i++) {
+        const ps_effect_t *effect = &bench.outbox.effects[i];
+
+        if (effect->kind == PS_EFFECT_RECORD && effect->record.kind == PS_RECORD_BUNDLE) {
+            cr_assert_eq(ps_payload_size(effect->payload), size - 4 * sizeof(uint64_t));
+            n_records++;
+        }
+    }
+    cr_assert_eq(n_records, 1);
+}
+
+/* Nothing of it counts, and each of them can still push itself. */
+static void expect_wrong(const made_t *made)
+{
+    uint64_t lsn = partition_of(&bench)->lsn;
+    uint64_t n = n_wrong();
+
+    bring(2, made, 0);
+    expect_split(0, "its sums are not those of what its contributors pushed");
+    cr_assert_eq(partition_of(&bench)->lsn, lsn);
+    cr_assert_eq(n_wrong(), n + 1);
+    cr_assert_not_null(wrong_note());
+    cr_assert_eq(wrong_note()->a, JOB);
+    cr_assert_eq(wrong_note()->b, 2);
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        cr_assert_eq(next_of(partition_of(&bench), SESSION + 1 + i), 1);
+    }
+}
+
+Test(shard_verify, a_relay_that_drops_or_doubles_or_changes_is_found)
+{
+    const int32_t sums[] = {2, 4, 1 + 2 + 2, 3 + 1000000, -3};
+
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+        made_t made = {.bundle = {.from = NULL}};
+
+        add_sum(&made, 0, 2, 1, sums[i]);
+        expect_wrong(&made);
+    }
+}
+
+/* All that worker 1 has pushed is gone, and it seems to have marked only. */
+Test(shard_verify, a_span_that_is_gone_is_found)
+{
+    made_t made = {.bundle = {.from = NULL}};
+
+    add_sum(&made, 0, 1, 1, 1);
+    add_sum(&made, 1, 1, 1, 2);
+    made.bundle.n_spans = 1;
+    expect_wrong(&made);
+    made.from[1].check = 0;
+    bring(2, &made, 0);
+    expect_taken();
+}
+
+/* One that pushed without a check: nobody knows. */
+Test(shard_verify, without_all_checks_nothing_is_verified)
+{
+    made_t made = {.bundle = {.from = NULL}};
+
+    add_sum(&made, 0, 2, 1, 77);
+    made.from[1].has_check = false;
+    bring(2, &made, 0);
+    expect_taken();
+    cr_assert_eq(n_wrong(), 0);
 }

@@ -440,6 +440,113 @@ Test(overlay_job, listed_workers_send_along_their_ways)
     }
 }
 
+Test(overlay_job, rows_that_could_not_go_back_need_ways_of_both_directions)
+{
+    const uint32_t none[2] = {NODES, NODES};
+    ps_overlay_report_t report = turns_report(PS_POLICY_PAIRS);
+
+    report.rules.is_listed = true;
+    report.rules.both_ways = true;
+    report.may = (ps_may_t){{1}};
+    cr_assert_eq(beat_turns(1, &report, NULL), PSD_OK);
+    report.may = (ps_may_t){{0}};
+    cr_assert_eq(beat_turns(0, &report, NULL), PSD_OK);
+    cr_assert_eq(overlay.facts.n_members, 2);
+    cr_assert_arr_eq(overlay.facts.parents, none, sizeof none);
+}
+
+/* ---- sites ---- */
+
+static psd_status_t beat_site(uint32_t worker, ps_policy_t policy, const char *site)
+{
+    ps_overlay_report_t report = turns_report(policy);
+
+    (void)snprintf(report.site.name, sizeof report.site.name, "%s", site);
+    return beat_turns(worker, &report, NULL);
+}
+
+Test(overlay_job, one_of_each_site_sends_out_of_it)
+{
+    const uint32_t wanted[4] = {NODES, NODES, 0, 1};
+
+    for (uint32_t i = 0; i < 4; i++) {
+        cr_assert_eq(beat_site(i, PS_POLICY_TREE, i % 2 == 0 ? "east" : "west"), PSD_OK);
+    }
+    cr_assert_arr_eq(overlay.facts.parents, wanted, sizeof wanted);
+    workers[1].state = PS_WORKER_LOST; /* west's gateway */
+    cr_assert_eq(beat_site(0, PS_POLICY_TREE, "east"), PSD_OK);
+    cr_assert_eq(overlay.facts.n_members, 3);
+    cr_assert_eq(overlay.facts.parents[0], NODES);
+    cr_assert_eq(overlay.facts.parents[1], 0);
+    cr_assert_eq(overlay.facts.parents[2], NODES);
+}
+
+/* Those that name none are one site. */
+Test(overlay_job, who_names_no_site_is_with_those_that_name_none)
+{
+    const uint32_t wanted[4] = {NODES, 0, NODES, 2};
+
+    for (uint32_t i = 0; i < 4; i++) {
+        cr_assert_eq(beat_site(i, PS_POLICY_TREE, i < 2 ? "" : "west"), PSD_OK);
+    }
+    cr_assert_arr_eq(overlay.facts.parents, wanted, sizeof wanted);
+}
+
+Test(overlay_job, auto_with_sites_is_a_tree_at_once)
+{
+    for (uint32_t i = 0; i < 4; i++) {
+        cr_assert_eq(beat_site(i, PS_POLICY_AUTO, i < 2 ? "east" : "west"), PSD_OK);
+    }
+    cr_assert_not(overlay.is_auto);
+    cr_assert_eq(overlay.facts.parents[1], 0);
+    cr_assert_eq(overlay.facts.parents[2], NODES);
+    cr_assert_eq(overlay.facts.parents[3], 2);
+    ps_overlay_job_done(&overlay);
+    for (uint32_t i = 0; i < 4; i++) {
+        cr_assert_eq(beat_site(i, PS_POLICY_AUTO, "east"), PSD_OK);
+    }
+    cr_assert(overlay.is_auto, "one site is as none");
+    ps_overlay_job_done(&overlay);
+    for (uint32_t i = 0; i < 4; i++) {
+        ps_overlay_report_t report = turns_report(PS_POLICY_AUTO);
+
+        report.rules.apart = true;
+        cr_assert_eq(beat_turns(i, &report, NULL), PSD_OK);
+        cr_assert_not(overlay.is_auto);
+        cr_assert_eq(overlay.facts.parents[i], NODES, "nobody adds up");
+    }
+}
+
+Test(overlay_job, turns_stay_within_sites)
+{
+    for (uint32_t i = 0; i < 4; i++) {
+        cr_assert_eq(beat_site(i, PS_POLICY_PAIRS, i == 0 || i == 3 ? "east" : "west"), PSD_OK);
+    }
+    for (uint32_t c = 0; c < overlay.facts.n_colours; c++) {
+        const uint32_t *parents = overlay.facts.parents + c * 4;
+
+        cr_assert((parents[0] == NODES && parents[3] == 0) ||
+                  (parents[3] == NODES && parents[0] == 3));
+        cr_assert((parents[1] == NODES && parents[2] == 1) ||
+                  (parents[2] == NODES && parents[1] == 2));
+    }
+}
+
+Test(overlay_job, people_see_where_workers_are)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
+
+    cr_assert_eq(beat_site(0, PS_POLICY_TREE, "east"), PSD_OK);
+    cr_assert_eq(beat_site(1, PS_POLICY_TREE, ""), PSD_OK);
+    cr_assert(ps_overlay_job_view(&overlay, NOW_US, doc));
+    cr_assert(ps_doc_print(doc, &text));
+    cr_assert(ps_buffer_append(&text, "", 1));
+    cr_assert_not_null(strstr((const char *)text.data, "\"link\":\"plain\",\"site\":\"east\"}"));
+    cr_assert_not_null(strstr((const char *)text.data, "\"worker\":1,\"relay\":\"tcp://h1:1\","
+                                                       "\"link\":\"plain\"}"));
+}
+
 /* ---- many ---- */
 
 #define CROWD (PS_OVERLAY_MATCHER_WORKERS + 1)
@@ -528,6 +635,19 @@ Test(overlay_job, who_wants_something_else_hears_what)
     other = report;
     other.rules.ratio = 0.5;
     cr_assert_eq(beat_turns(0, &other, NULL), PSD_OK, "a number stands above the ratio");
+}
+
+Test(overlay_job, workers_of_one_plan_say_the_same_of_sites)
+{
+    ps_overlay_report_t report = turns_report(PS_POLICY_TREE);
+    ps_overlay_report_t other = report;
+
+    cr_assert_eq(beat_turns(1, &report, NULL), PSD_OK);
+    other.rules.between = true;
+    check_misfit(&other, "PSD_OVERLAY_BETWEEN of worker 0 is tree, and that of worker 1 is off");
+    other = report;
+    other.rules.apart = true;
+    check_misfit(&other, "PSD_OVERLAY_WITHIN of worker 0 is off, and that of worker 1 is tree");
 }
 
 Test(overlay_job, what_queue_does_not_go_by_may_differ)

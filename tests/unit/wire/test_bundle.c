@@ -213,6 +213,48 @@ Test(bundle, no_byte_is_read_and_lost)
     }
 }
 
+/* After the spans, in the order of the contributors; the log gets the bytes before them. */
+Test(bundle, checks_are_at_the_end_and_not_in_the_log)
+{
+    ps_bundle_t bundle = sample();
+    ps_bundle_from_t from[5];
+    PSD_AUTO(ps_bundle_done) ps_bundle_t got = {.from = NULL};
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *part = NULL;
+    size_t n = 0;
+
+    memcpy(from, FROM, sizeof from);
+    for (size_t i = 0; i < 5; i++) {
+        from[i].has_check = i != 2;
+        from[i].check = UINT64_C(0xF0E0D0C0B0A09000) + i;
+    }
+    bundle.from = from;
+    cr_assert(ps_bundle_size(&bundle, &n) && n == size, "one has none");
+    from[2].has_check = true;
+    cr_assert(ps_bundle_size(&bundle, &n) && n == size + 40);
+    ps_bundle_write(&bundle, bytes);
+    cr_assert_eq(bytes[size + 40], 0xEE);
+    for (size_t i = 0; i < 5; i++) {
+        cr_assert_eq(ps_load_u64(bytes + size + 8 * i), from[i].check);
+    }
+    cr_assert_eq(ps_bundle_read((ps_bytes_t){bytes, n - 8}, 5, 2, &got, err), PSD_PROTO);
+    cr_assert_str_eq(psd_error_text(err),
+                     "BUNDLE: 32 bytes after its end; allowed: 0, or 8 for each of 5 contributors");
+    payload = ps_payload_copy((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0}, (ps_bytes_t){bytes, n});
+    cr_assert_eq(ps_bundle_open(payload, 5, 2, &got, NULL), PSD_OK);
+    cr_assert(ps_bundle_is_checked(got.from, 5));
+    cr_assert_eq(got.from[4].check, from[4].check);
+    part = ps_bundle_unchecked(&got, payload);
+    cr_assert_eq(ps_payload_size(part), size);
+    cr_assert_arr_eq(part->spans[0].data, bytes, size);
+    ps_payload_destroy(&part);
+    got.from[0].has_check = false;
+    part = ps_bundle_unchecked(&got, payload);
+    cr_assert_eq(part, payload, "as it is");
+    cr_assert_not(ps_bundle_is_checked(got.from, 0));
+}
+
 static psd_status_t read_sample(void *fixture)
 {
     (void)fixture;
