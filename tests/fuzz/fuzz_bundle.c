@@ -2,13 +2,16 @@
 /*
  * Any bytes as a bundle: the counts of contributors and spans, u16 each, then
  * its bytes. What is accepted writes the same bytes again, and keeps the rules.
- * A shard then gets it as a message, twice: it takes all of it, once, or nothing.
+ * A shard with a table of its type then gets it as a message, twice: it takes all of it, once,
+ * or nothing; and nothing that a relay would find to be wrong.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/cursor.h"
+#include "protocol/relay/relay_message.h"
+#include "protocol/relay/relay_verify.h"
 #include "protocol/shard/shard.h"
 #include "wire/records/bundle.h"
 
@@ -44,7 +47,7 @@ static void check_rules(const ps_bundle_t *bundle)
     }
 }
 
-static void open_shard(ps_shard_t **ret_shard, ps_outbox_t *outbox)
+static void open_shard(ps_type_t type, ps_shard_t **ret_shard, ps_outbox_t *outbox)
 {
     const ps_shard_args_t args = {.incarnation = 77,
                                   .credit_requests = 8,
@@ -61,6 +64,7 @@ static void open_shard(ps_shard_t **ret_shard, ps_outbox_t *outbox)
 
     ps_table_spec_init(&spec);
     memcpy(spec.name, "w", 2);
+    spec.type = type;
     spec.n_rows = 100;
     spec.n_cols = 4;
     spec.n_partitions = 1;
@@ -102,7 +106,7 @@ static void open_shard(ps_shard_t **ret_shard, ps_outbox_t *outbox)
                                       .member = i % MEMBERS,
                                       .joins = 1,
                                       .rows = PS_ROWS_RANGE,
-                                      .type = PS_TYPE_F32,
+                                      .type = type,
                                       .n_rows = 1,
                                       .n_cols = 4}};
 
@@ -130,7 +134,15 @@ static size_t count(const ps_outbox_t *outbox, ps_kind_t kind, uint64_t request)
     return n;
 }
 
-static void bring(ps_bytes_t bytes, uint16_t n_from, uint16_t n_spans)
+static bool is_right(const ps_msg_bundle_t *message, ps_payload_t *payload, ps_type_t type)
+{
+    PSD_AUTO(ps_relay_lot_done) ps_relay_lot_t lot = {.from = NULL};
+
+    check(ps_relay_lot_read(message, payload, &lot, NULL) == PSD_OK);
+    return ps_relay_lot_is_right(&lot, type, 0);
+}
+
+static void bring(ps_bytes_t bytes, const ps_bundle_t *bundle)
 {
     PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {.n_effects = 0};
     PSD_AUTO(ps_shard_destroy) ps_shard_t *shard = NULL;
@@ -142,18 +154,20 @@ static void bring(ps_bytes_t bytes, uint16_t n_from, uint16_t n_spans)
                                              .epoch = 5,
                                              .job = 3,
                                              .joins = 1,
-                                             .n_from = n_from,
-                                             .n_spans = n_spans}};
+                                             .n_from = bundle->n_from,
+                                             .n_spans = bundle->n_spans}};
     const ps_event_t event = {
         .kind = PS_EVENT_MESSAGE, .conn = CONN, .message = &message, .payload = payload};
+    const ps_type_t type = bundle->n_spans > 0 ? bundle->spans[0].slice.type : PS_TYPE_F32;
     size_t n_first = 0;
 
     check(payload != NULL);
-    open_shard(&shard, &outbox);
+    open_shard(type, &shard, &outbox);
     check(ps_shard_step(shard, &event, &outbox, NULL) == PSD_OK);
     check(count(&outbox, PS_KIND_ACK, 9) + count(&outbox, PS_KIND_REFUSED, 9) == 1);
     n_first = count(&outbox, PS_KIND_ACK, 0);
     check((n_first > 0) == (count(&outbox, PS_KIND_ACK, 9) == 1));
+    check(n_first == 0 || is_right(&message.bundle, payload, type));
     ps_outbox_clear(&outbox);
     if (n_first > 0) {
         check(ps_shard_step(shard, &event, &outbox, NULL) == PSD_OK);
@@ -184,7 +198,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ps_bundle_write(&bundle, again);
         check(memcmp(again, exact, n) == 0);
         check_rules(&bundle);
-        bring((ps_bytes_t){exact, size - 4}, bundle.n_from, bundle.n_spans);
+        bring((ps_bytes_t){exact, size - 4}, &bundle);
         ps_free(again);
     } else {
         check(psd_error_text(err)[0] != '\0');

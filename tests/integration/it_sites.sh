@@ -8,8 +8,16 @@
 data=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../data/agaricus" && pwd)
 train=$work/train.libsvm
 gzip -dc "$data/agaricus.train.libsvm.gz" | head -800 >"$train"
+export PSD_WORKERS_HEARTBEAT_MS=50
 cli_start
 export PSD_ENDPOINT=$PSCLI_ENDPOINT
+http=$(sed 's/.*"http":"http:\/\/\([^"]*\)".*/\1/' "$work/data/endpoints.json")
+n_bundles() {
+    exec 3<>"/dev/tcp/${http%:*}/${http##*:}"
+    printf 'GET /metrics HTTP/1.0\r\n\r\n' >&3
+    awk '/^psd_requests_total.*"bundle"/ {n += $2} END {print n + 0}' <&3
+    exec 3<&-
+}
 
 # ---- what is said ----
 
@@ -27,16 +35,26 @@ trains() {
     local name=$1
     shift
     expect 0 run -n 4 --job "$name" "$@" -- "$PSD_LR_PROGRAM" --train "$train" --table "$name" \
-        --epochs 1 --minibatch 100 --save "$work/$name"
+        --epochs 20 --minibatch 100 --save "$work/$name"
+}
+# adds_up NAME ARGS...: the same with bundles, and the bits of star. Where workers wait for a
+# processor, a training may be over before they have heard of their plan: then one more.
+adds_up() {
+    local before n name
+    before=$(n_bundles)
+    for ((n = 1; n <= 10; n++)); do
+        name=$1$n
+        trains "$name" "${@:2}"
+        cmp "$work/star" "$work/$name" || fail "with sites ($name) a training has other bits"
+        [ "$(n_bundles)" -gt "$before" ] && return
+    done
+    fail "$1: ten trainings, and no bundle"
 }
 PSD_COMBINE=clock-sum trains star
-trains uneven --overlay tree --site east:1,west:1,east:1,west:1
-trains turns --overlay pairs --site east:1,west:2,east
-trains decides --overlay auto --site east:2,west
-PSD_OVERLAY_BETWEEN=tree trains between --overlay tree --site east:1,west:1,north
-for name in uneven turns decides between; do
-    cmp "$work/star" "$work/$name" || fail "with sites ($name) a training has other bits"
-done
+adds_up uneven --overlay tree --site east:1,west:1,east:1,west:1
+adds_up turns --overlay pairs --site east:1,west:2,east
+PSD_OVERLAY_LISTEN='tcp://127.0.0.1:*' adds_up decides --overlay auto --site east:2,west
+PSD_OVERLAY_BETWEEN=tree adds_up between --overlay tree --site east:1,west:1,north
 
 # ---- the plan ----
 

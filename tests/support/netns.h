@@ -3,9 +3,9 @@
  * netns - network namespaces without names, for one test
  *
  * What     A hub that this process moves to, with a bridge 10.77.0.1/24; nodes
- *          with an address on it each, in namespaces of their own; and sites, which
- *          share a link to the hub. The kernel removes all of it when the last process and
- * descriptor is gone.
+ *          with an address on it each, in namespaces of their own; and sites, each
+ *          with one link to the hub, which its nodes share. The kernel removes all of
+ *          it when the last process and descriptor is gone.
  * Threads  Before the process has any: a thread moves alone.
  */
 #ifndef PS_TESTS_NETNS_H

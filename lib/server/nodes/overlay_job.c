@@ -377,14 +377,14 @@ static psd_status_t hear_report(ps_overlay_job_t *self, const ps_worker_t *worke
             hear_link(self, place, to, link);
         }
     }
+    if (!plays(self) && place != 0) {
+        return PSD_OK;
+    }
     draw_map(self, &map);
     if (plays(self)) {
         return ps_overlay_matcher_heard(&self->matcher, (uint32_t)place, &said)
                    ? play_plan(self, &map, beat->now_us, false, ret_changed, err)
                    : PSD_OK;
-    }
-    if (place != 0) {
-        return PSD_OK;
     }
     return ps_overlay_pilot_heard(&self->pilot, map.positions, &said, ret_changed, err);
 }

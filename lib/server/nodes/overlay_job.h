@@ -6,10 +6,10 @@
  *          goes, there is a new plan, with a greater version: a fixed tree; or, where all say
  *          PSD_OVERLAY=auto, what the pilot makes of their reports; or what the matcher plays,
  *          with pairs and queue. Where workers name sites, one of each sends out of its site, and
- *          auto is the fixed tree. Who comes with other rules than those of the plan is in none.
- * Nor is a worker with further clients: only its first client lends. None of it is stored: another
- * registry member makes a plan of its own, from the next heartbeats, and its version is greater,
- * because it begins with the wall clock.
+ *          auto is the fixed tree. Who comes with other rules than those of the plan is in
+ *          none. Nor is a worker with further clients: only its first client lends. None of it is
+ *          stored: another registry member makes a plan of its own, from the next heartbeats, and
+ *          its version is greater, because it begins with the wall clock.
  * Owner    The job's watch; zeroed at first. Threads: confined to one.
  */
 #ifndef PS_SERVER_OVERLAY_JOB_H

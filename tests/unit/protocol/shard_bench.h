@@ -101,11 +101,11 @@ static inline psd_status_t hello(bench_t *self, const ps_msg_hello_t *change)
 static const ps_msg_hello_t good_hello = {
     .version_min = 1, .version_max = 1, .incarnation = INCARNATION, .session = SESSION};
 
-/* A shard that holds partition 0 of a table of two; partition 1 is on shard 1.
- * updater: NULL: the one that adds. */
 /* Of the table that is made next. */
 static ps_type_t bench_type = PS_TYPE_F32;
 
+/* A shard that holds partition 0 of a table of two; partition 1 is on shard 1.
+ * updater: NULL: the one that adds. */
 static inline psd_status_t open_bench_of(bench_t *self, uint64_t memory_bytes, const char *updater)
 {
     const ps_shard_args_t args = {.incarnation = INCARNATION,
