@@ -113,7 +113,25 @@ static bool is_overdue(ps_look_t *look, const ps_spot_t *spot, uint32_t i)
     return look->now_ms >= due;
 }
 
-/* Removes a copy that never catches up, if another node can take one. */
+/* Another copy comes in its place. What was dropped may be all that is left of
+ * acknowledged writes, when the primary's node starts again with nothing: it goes
+ * only when another copy is in sync. false: it has to stay, as there is no room. */
+static bool give_up(const ps_copy_t *old, const ps_copy_t *copy, ps_copies_t *copies)
+{
+    uint32_t at = (uint32_t)(ps_copies_on(copies, old->incarnation) - copies->at);
+
+    if (!old->dropped) {
+        ps_copies_remove(copies, at);
+    } else if (copies->n < PS_COPIES_MAX) {
+        copies->at[at].leaving = true;
+    } else {
+        return false;
+    }
+    ps_copies_add(copies, copy);
+    return true;
+}
+
+/* Gives up a copy that never catches up, if another node can take one. */
 psd_status_t ps_step_replace(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 {
     ps_registry_t *self = look->registry;
@@ -130,13 +148,14 @@ psd_status_t ps_step_replace(ps_look_t *look, const ps_spot_t *spot, psd_error_t
         if (to == PS_NO_PLACE || look->catching_up[to] >= self->args.catching_up_max) {
             continue;
         }
+        copy = ps_loads_copy(&look->loads, self, to, PS_COPY_CATCHING_UP);
+        if (!give_up(&old, &copy, &copies)) {
+            continue;
+        }
         (void)snprintf(text, sizeof text,
                        "gives up its copy on node %s, which did not catch up, "
                        "for one on node %s",
                        ps_copy_node(self, &old)->name, self->nodes[to].name);
-        copy = ps_loads_copy(&look->loads, self, to, PS_COPY_CATCHING_UP);
-        ps_copies_remove(&copies, i);
-        ps_copies_add(&copies, &copy);
         ps_loads_take(&look->loads, ps_node_index(self, old.incarnation), old.shard, load);
         ps_loads_add(&look->loads, to, copy.shard, load);
         look->catching_up[to]++;

@@ -352,6 +352,7 @@ Test(registry_copies, a_primary_without_a_disk_leaves)
     cr_assert(say(PS_REPORT_SLOW, second, 1));
     assert_commits("partition 0 of table w is no longer in sync on node n0: it "
                    "lags");
+    cr_assert(table->copies[0].at[1].dropped);
     assert_rests();
 }
 
@@ -511,7 +512,7 @@ Test(registry_copies, that_do_not_catch_up_are_given_up)
 
     cr_assert_eq(table->copies[0].at[1].incarnation, 2);
     cr_assert(ps_registry_set_bytes(registry, 1, 1, 0, 5000000));
-    cr_assert(say(PS_REPORT_SLOW, 1, 2));
+    cr_assert(say(PS_REPORT_DIVERGED, 1, 2));
     assert_commits("partition 0 of table w is no longer in sync on node n1: it "
                    "lags");
     assert_rests();
@@ -524,6 +525,52 @@ Test(registry_copies, that_do_not_catch_up_are_given_up)
     rest_for(1000);
     cr_assert(say(PS_REPORT_CAUGHT_UP, 1, 3));
     assert_commits("partition 0 of table w is in sync on node n2");
+}
+
+/* What was dropped was removed for another one, which had nothing yet: then the primary's
+ * node started with nothing, and all was lost. */
+Test(registry_copies, that_were_dropped_stay_until_another_one_is_in_sync)
+{
+    const ps_table_t *table = make_copied("w", 1, 2);
+    const ps_copies_t *copies = &table->copies[0];
+
+    cr_assert(say(PS_REPORT_SLOW, 1, 2));
+    assert_commits("partition 0 of table w is no longer in sync on node n1: it "
+                   "lags");
+    assert_rests();
+    rest_for(600000);
+    assert_commits("partition 0 of table w gives up its copy on node n1, which "
+                   "did not catch up, for one on node n2");
+    cr_assert_eq(copies->n, 3);
+    cr_assert(ps_copies_on(copies, 2)->dropped);
+    cr_assert(ps_copies_on(copies, 2)->leaving);
+    rest_for(5000);
+    start_node("n0", 9, 2);
+    cr_assert_not(table->rows_lost);
+    assert_asks(2, 2);
+    cr_assert(answer(9, 0));
+    cr_assert(answer(2, 40));
+    assert_commits("partition 0 of table w now has its primary on node n1");
+    cr_assert_not(table->rows_lost);
+}
+
+Test(registry_copies, that_were_dropped_go_when_another_one_is_in_sync)
+{
+    const ps_copies_t *copies = make_copied("w", 1, 2)->copies;
+
+    cr_assert(say(PS_REPORT_SLOW, 1, 2));
+    assert_commits("partition 0 of table w is no longer in sync on node n1: it "
+                   "lags");
+    assert_rests();
+    rest_for(600000);
+    assert_commits("partition 0 of table w gives up its copy on node n1, which "
+                   "did not catch up, for one on node n2");
+    cr_assert(say(PS_REPORT_CAUGHT_UP, 1, 3));
+    assert_commits("partition 0 of table w is in sync on node n2");
+    assert_commits("partition 0 of table w no longer has a copy on node n1");
+    cr_assert_eq(copies->n, 2);
+    cr_assert_not(ps_copies_has_dropped(copies));
+    assert_rests();
 }
 
 /* Pushes at replica stood still for repair_after. */

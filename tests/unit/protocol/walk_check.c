@@ -233,6 +233,11 @@ static void check_shrink(world_t *self, const ps_command_t *command, const ps_ch
     for (uint32_t i = 0; i < old->n; i++) {
         const ps_copy_t *now = ps_copies_on(&change->copies, old->at[i].incarnation);
 
+        if (now == NULL && old->at[i].dropped && table->spec.replicas > 1 &&
+            ps_copies_n_whole(&change->copies) < 2) {
+            world_blame(self, "a dropped copy goes before another one is in sync", change->table,
+                        change->partition);
+        }
         if (!ps_copy_is_whole(&old->at[i])) {
             continue;
         }
