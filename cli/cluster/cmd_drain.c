@@ -14,7 +14,7 @@
 
 #define LOOK_MS 200  /* poll interval of a drain */
 #define WHY_SIZE 512 /* bytes of the reason why a drain does not go on */
-#define WHAT_SIZE (PS_CONFIRM_NAMES_SIZE + 300)
+#define WHAT_SIZE (PS_CONFIRM_NAMES_SIZE + 400)
 
 static const ps_column_t DRAINED[] = {{"NODE", "node", PS_UNIT_NONE, false},
                                       {"DRAINING", "draining", PS_UNIT_NONE, false},
@@ -144,6 +144,18 @@ psd_status_t ps_cmd_node_drain(ps_cli_t *cli, psd_error_t *err)
     return rc;
 }
 
+/* Partitions of all tables in `last`; key "down": those of which nodes that are down have
+ * copies. */
+static uint64_t count_last(const json_t *last, const char *key)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < json_array_size(last); i++) {
+        n += ps_json_u64(json_array_get(last, i), key);
+    }
+    return n;
+}
+
 /* Asks when rows would be lost, and says of how many partitions. A node that
  * is up is refused without a question. */
 static psd_status_t confirm_loss(ps_cli_t *cli, const char *name, uint64_t *ret_last,
@@ -151,8 +163,9 @@ static psd_status_t confirm_loss(ps_cli_t *cli, const char *name, uint64_t *ret_
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     const json_t *last = NULL;
-    uint64_t n = 0;
+    uint64_t n_down = 0;
     char names[PS_CONFIRM_NAMES_SIZE];
+    char down[96] = "";
     char what[WHAT_SIZE];
     psd_status_t rc = ps_cli_request(cli, "node_inspect", "name", name, &reply, err);
 
@@ -163,16 +176,20 @@ static psd_status_t confirm_loss(ps_cli_t *cli, const char *name, uint64_t *ret_
     if (json_array_size(last) == 0 || strcmp(ps_json_text(reply, "node.state"), "up") == 0) {
         return PSD_OK;
     }
-    for (size_t i = 0; i < json_array_size(last); i++) {
-        n += ps_json_u64(json_array_get(last, i), "partitions");
+    *ret_last = count_last(last, "partitions");
+    n_down = count_last(last, "down");
+    if (n_down > 0) {
+        (void)snprintf(down, sizeof down,
+                       "; of %" PRIu64 " of them other nodes that are down have "
+                       "copies",
+                       n_down);
     }
-    *ret_last = n;
     ps_confirm_names(last, names);
     (void)snprintf(what, sizeof what,
                    "node \"%s\", with the last copies of %" PRIu64
                    " partitions of table%s %s, whose rows would be lost (restarting the node "
-                   "recovers what is on its disk),",
-                   name, n, json_array_size(last) == 1 ? "" : "s", names);
+                   "recovers what is on its disk%s),",
+                   name, *ret_last, json_array_size(last) == 1 ? "" : "s", names, down);
     return ps_confirm_remove(cli, what, err);
 }
 

@@ -6,7 +6,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/nodes_lib.sh"
 
 is_down() {
-    "$PSCLI_PROGRAM" node inspect n1 -o json | grep -q '"state":"down"'
+    "$PSCLI_PROGRAM" node inspect "$1" -o json | grep -q '"state":"down"'
 }
 # stays: nothing was removed.
 stays() { "$PSCLI_PROGRAM" node list -o name | grep -qx n1; }
@@ -24,11 +24,11 @@ expect 0 table create both --rows 100 --partitions 4 --replicas 2
 expect 6 node remove n1 --force --yes
 err_has 'node n1 has copies of [0-9]+ partitions; drain it first'
 kill_node n1
-wait_for is_down || exit 1
+wait_for is_down n1 || exit 1
 
 what='the last copies of 3 partitions of tables "lone", "other"'
 expect 0 node inspect n1 -o json
-out_has '"last_copies":\[\{"table":"lone","partitions":2\},\{"table":"other","partitions":1\}\]'
+out_has '"last_copies":\[\{"table":"lone","partitions":2,"down":0\},\{"table":"other","partitions":1,"down":0\}\]'
 expect 6 node remove n1
 err_has 'the last ones of 3 of them \(tables: lone, other\); restart it to recover'
 expect 2 node remove n1 --force
@@ -45,4 +45,20 @@ expect 0 cluster events
 out_has 'table lone lost the rows of 2 of its 4 partitions; "pscli table ack lone"'
 out_has 'table other lost the rows of 1 of its 2 partitions; '
 ! grep -q 'table both lost' "$work/out" || fail "both has another copy"
+
+# What other nodes have that are down themselves may be lost, too.
+nodes 3 b
+expect 0 table create both --rows 100 --partitions 6 --replicas 2
+kill_node n1
+kill_node n2
+wait_for is_down n1 || exit 1
+wait_for is_down n2 || exit 1
+expect 0 node inspect n1 -o json
+out_has '"last_copies":\[\{"table":"both","partitions":2,"down":2\}\]'
+expect 6 node remove n1
+err_has 'of 2 of them \(tables: both\) no node that is up has another; restart it'
+err_has 'use --force: 0 start empty, and 2 wait for other nodes that are down'
+expect 2 node remove n1 --force
+err_has 'what is on its disk; of 2 of them other nodes that are down have copies\)'
+stays || fail "it was not removed"
 cli_finish

@@ -563,18 +563,24 @@ bool ps_registry_last_seen(const ps_registry_t *self, uint32_t job, uint32_t wor
  * so their order does not matter. 0: no memory to compute it.
  */
 uint64_t ps_registry_hash(const ps_registry_t *self);
+/* Copies on a node that nothing else stands in for. */
+typedef struct ps_last {
+    uint32_t n;      /* no other copy on a node that is up could become the primary */
+    uint32_t n_down; /* of them: one on a node that is down could */
+} ps_last_t;
 /* What remains on a node: a drain is done when n_copies is 0. */
 typedef struct ps_node_left {
     uint32_t n_copies;
     uint32_t n_primaries; /* of them */
-    uint32_t n_last;      /* of them: no other copy could become the primary */
+    ps_last_t last;       /* of them */
     uint32_t n_stuck;     /* of them: no other node that is up can take one */
     uint64_t bytes;       /* of all, as far as known */
 } ps_node_left_t;
 /* false: no such node. */
 PSD_MUST_CHECK bool ps_registry_node_left(const ps_registry_t *self, const char *name,
                                           ps_node_left_t *ret_left);
-/* The number of the table's partitions that are lost when the node is
- * removed. */
-uint32_t ps_registry_n_last(const ps_table_t *table, const ps_node_t *node);
+/* The table's partitions that are lost when the node is removed, and no node that is down
+ * comes back. */
+ps_last_t ps_registry_last_copies(const ps_registry_t *self, const ps_table_t *table,
+                                  const ps_node_t *node);
 #endif

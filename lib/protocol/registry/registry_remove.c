@@ -23,15 +23,51 @@ static void take_copy(const ps_node_t *old, const ps_node_t *node, const ps_tabl
     ps_copies_remove(copies, (uint32_t)(copy - copies->at));
 }
 
-/* Is the copy the last one that could be the primary? Another one that was
- * dropped could, when the node of this one starts again with nothing. */
-static bool is_last_heir(const ps_table_t *table, uint32_t partition, const ps_copy_t *copy)
-{
-    ps_copies_t others = table->copies[partition];
+/* What could take over when a copy is gone. */
+typedef enum others {
+    OTHERS_NONE = 0,
+    OTHERS_DOWN, /* all of them are on nodes that are down, and may not come back */
+    OTHERS_UP
+} others_t;
 
-    ps_copies_remove(&others, (uint32_t)(copy - table->copies[partition].at));
-    return ps_copy_is_heir(copy) && !ps_table_has_other_heir(table, partition, copy->incarnation) &&
-           (others.fenced || !ps_copies_has_dropped(&others));
+/* A copy that was dropped could, too, when the node of this one starts again with
+ * nothing. */
+static bool could_lead(const ps_table_t *table, uint32_t partition, uint32_t i)
+{
+    const ps_copy_t *copy = &table->copies[partition].at[i];
+
+    return (ps_copy_is_heir(copy) || copy->dropped) &&
+           (table->watches[partition].partial >> i & 1) == 0;
+}
+
+static others_t others_of(const ps_registry_t *self, const ps_table_t *table, uint32_t partition,
+                          const ps_copy_t *copy)
+{
+    const ps_copies_t *copies = &table->copies[partition];
+    others_t others = OTHERS_NONE;
+
+    for (uint32_t i = 0; i < copies->n; i++) {
+        const ps_node_t *node = ps_registry_node_by_incarnation(self, copies->at[i].incarnation);
+
+        if (&copies->at[i] == copy || !could_lead(table, partition, i)) {
+            continue;
+        }
+        if (node != NULL && node->up) {
+            return OTHERS_UP;
+        }
+        others = OTHERS_DOWN;
+    }
+    return others;
+}
+
+/* Counts the copy among the last ones, if it is one. */
+static void count_last(const ps_registry_t *self, const ps_table_t *table, uint32_t partition,
+                       const ps_copy_t *copy, ps_last_t *last)
+{
+    others_t others = ps_copy_is_heir(copy) ? others_of(self, table, partition, copy) : OTHERS_UP;
+
+    last->n += others == OTHERS_UP ? 0 : 1;
+    last->n_down += others == OTHERS_DOWN ? 1 : 0;
 }
 
 /* Nodes that are up and stay could not have as many copies as are wanted. */
@@ -61,7 +97,7 @@ static ps_node_left_t count_left(const ps_registry_t *self, const ps_node_t *nod
             if (copy != NULL) {
                 left.n_copies++;
                 left.n_primaries += copy->state == PS_COPY_PRIMARY ? 1 : 0;
-                left.n_last += is_last_heir(table, j, copy) ? 1 : 0;
+                count_last(self, table, j, copy, &left.last);
                 left.n_stuck += is_stuck(self, table, node) ? 1 : 0;
                 left.bytes += table->bytes[j];
             }
@@ -70,16 +106,19 @@ static ps_node_left_t count_left(const ps_registry_t *self, const ps_node_t *nod
     return left;
 }
 
-uint32_t ps_registry_n_last(const ps_table_t *table, const ps_node_t *node)
+ps_last_t ps_registry_last_copies(const ps_registry_t *self, const ps_table_t *table,
+                                  const ps_node_t *node)
 {
-    uint32_t n = 0;
+    ps_last_t last = {0};
 
     for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
         const ps_copy_t *copy = ps_copies_on(&table->copies[i], node->incarnation);
 
-        n += copy != NULL && is_last_heir(table, i, copy) ? 1 : 0;
+        if (copy != NULL) {
+            count_last(self, table, i, copy, &last);
+        }
     }
-    return n;
+    return last;
 }
 
 bool ps_registry_node_left(const ps_registry_t *self, const char *name, ps_node_left_t *ret_left)
@@ -104,7 +143,7 @@ static void name_tables(const ps_registry_t *self, const ps_node_t *node,
     for (size_t i = 0; i < self->n_tables; i++) {
         const ps_table_t *table = &self->tables[i];
 
-        if (ps_registry_n_last(table, node) > 0 && n++ < NAMES_MAX) {
+        if (ps_registry_last_copies(self, table, node).n > 0 && n++ < NAMES_MAX) {
             used += (size_t)snprintf(ret_names + used, NAMES_SIZE - used, "%s%s",
                                      n == 1 ? "" : ", ", table->spec.name);
         }
@@ -114,11 +153,34 @@ static void name_tables(const ps_registry_t *self, const ps_node_t *node,
     }
 }
 
+/* It is down, and there are copies that only it has, or only nodes that are down. */
+static psd_status_t refuse_last(const ps_registry_t *self, const ps_node_t *node,
+                                const ps_node_left_t *left, psd_error_t *err)
+{
+    const ps_last_t *last = &left->last;
+    char names[NAMES_SIZE];
+
+    name_tables(self, node, names);
+    if (last->n_down == 0) {
+        return psd_error_set(
+            err, PSD_NODE_HELD,
+            "node %s has copies of %u partitions, the last ones of %u of them (tables: %s); "
+            "restart it to recover what is on its disk; if it is lost, use --force: those %u start "
+            "empty",
+            node->name, left->n_copies, last->n, names, last->n);
+    }
+    return psd_error_set(
+        err, PSD_NODE_HELD,
+        "node %s has copies of %u partitions; of %u of them (tables: %s) no node that is up has "
+        "another; restart it to recover what is on its disk; if it is lost, use --force: %u start "
+        "empty, and %u wait for other nodes that are down",
+        node->name, left->n_copies, last->n, names, last->n - last->n_down, last->n_down);
+}
+
 static psd_status_t check_removal(const ps_registry_t *self, const ps_node_t *node, bool force,
                                   psd_error_t *err)
 {
     ps_node_left_t left = count_left(self, node);
-    char names[NAMES_SIZE];
 
     if (!node->up && (left.n_copies == 0 || force)) {
         return PSD_OK;
@@ -135,18 +197,13 @@ static psd_status_t check_removal(const ps_registry_t *self, const ps_node_t *no
                              "first",
                              node->name, left.n_copies);
     }
-    if (left.n_last == 0) {
+    if (left.last.n == 0) {
         return psd_error_set(err, PSD_NODE_HELD,
                              "node %s has copies of %u partitions, which other nodes have too; "
                              "restart it, or use --force if it is lost",
                              node->name, left.n_copies);
     }
-    name_tables(self, node, names);
-    return psd_error_set(
-        err, PSD_NODE_HELD,
-        "node %s has copies of %u partitions, the last ones of %u of them (tables: %s); restart it "
-        "to recover what is on its disk; if it is lost, use --force: those %u start empty",
-        node->name, left.n_copies, left.n_last, names, left.n_last);
+    return refuse_last(self, node, &left, err);
 }
 
 /* A copy that catches up, on a node that takes copies: it can become whole no

@@ -58,7 +58,7 @@ static bool add_left(const ps_control_t *self, const char *name, ps_doc_t *reply
     }
     return ps_doc_set_text(reply, "why", text) && ps_doc_set_u64(doc, "copies", left.n_copies) &&
            ps_doc_set_u64(doc, "primaries", left.n_primaries) &&
-           ps_doc_set_u64(doc, "last", left.n_last) && ps_doc_set_u64(doc, "bytes", left.bytes) &&
+           ps_doc_set_u64(doc, "last", left.last.n) && ps_doc_set_u64(doc, "bytes", left.bytes) &&
            ps_doc_set_u64(doc, "stuck", left.n_stuck);
 }
 
@@ -108,13 +108,13 @@ static psd_status_t check_confirmed(const ps_control_t *self, const ps_control_r
         ps_doc_get_u64_or(request->doc, "last", 0, UINT32_MAX, UINT32_MAX, &confirmed, err);
 
     if (rc != PSD_OK || !ps_registry_node_left(self->is.registry, node->name, &left) ||
-        left.n_last <= confirmed) {
+        left.last.n <= confirmed) {
         return rc;
     }
     return psd_error_set(err, PSD_NODE_HELD,
                          "node %s has the last copies of %u partitions now, %" PRIu64
                          " were confirmed; check again",
-                         node->name, left.n_last, confirmed);
+                         node->name, left.last.n, confirmed);
 }
 
 static psd_status_t say_removed(const ps_control_request_t *request, psd_error_t *err)

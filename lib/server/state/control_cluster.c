@@ -232,8 +232,8 @@ static bool add_shards(const ps_node_t *node, const ps_answers_t *answers, ps_do
     return done;
 }
 
-/* Tables that lose rows when the node is removed, and of how many partitions.
- */
+/* Tables that lose rows when the node is removed, of how many partitions, and of how many
+ * of those nodes that are down have copies. */
 static bool add_last(const ps_registry_t *registry, const ps_node_t *node, ps_doc_t *doc)
 {
     ps_doc_t *array = ps_doc_add_array(doc, "last_copies");
@@ -241,13 +241,14 @@ static bool add_last(const ps_registry_t *registry, const ps_node_t *node, ps_do
 
     for (size_t i = 0; done && i < ps_registry_n_tables(registry); i++) {
         const ps_table_t *table = ps_registry_table_at(registry, i);
-        uint32_t n = ps_registry_n_last(table, node);
+        const ps_last_t last = ps_registry_last_copies(registry, table, node);
 
-        if (n > 0) {
+        if (last.n > 0) {
             ps_doc_t *item = ps_doc_append_object(array);
 
             done = item != NULL && ps_doc_set_text(item, "table", table->spec.name) &&
-                   ps_doc_set_u64(item, "partitions", n);
+                   ps_doc_set_u64(item, "partitions", last.n) &&
+                   ps_doc_set_u64(item, "down", last.n_down);
         }
     }
     return done;

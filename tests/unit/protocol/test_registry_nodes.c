@@ -175,8 +175,8 @@ Test(registry_nodes, keep_a_node_from_being_removed)
         PSD_NODE_HELD,
         "node n0 has copies of 1 partitions, the last ones of 1 of them (tables: w); restart it to "
         "recover what is on its disk; if it is lost, use --force: those 1 start empty");
-    cr_assert_eq(ps_registry_n_last(table, ps_registry_node(registry, "n0")), 1);
-    cr_assert_eq(ps_registry_n_last(table, ps_registry_node(registry, "n1")), 0);
+    cr_assert_eq(ps_registry_last_copies(registry, table, ps_registry_node(registry, "n0")).n, 1);
+    cr_assert_eq(ps_registry_last_copies(registry, table, ps_registry_node(registry, "n1")).n, 0);
     assert_refused(ps_registry_plan_node_state(registry, "n9", PS_NODE_UP, true, 1, &command, err),
                    PSD_NO_NODE, "node \"n9\" does not exist");
     for (int force = 0; force < 2; force++) {
@@ -214,9 +214,43 @@ Test(registry_nodes, that_are_left_on_a_node_are_counted)
     cr_assert(ps_registry_node_left(registry, "n0", &left));
     cr_assert_eq(left.n_copies, 5);
     cr_assert_eq(left.n_primaries, 3);
-    cr_assert_eq(left.n_last, 2);
+    cr_assert_eq(left.last.n, 2);
     cr_assert_eq(left.bytes, 500);
     cr_assert_not(ps_registry_node_left(registry, "n9", &left));
+}
+
+/* psd said that other nodes had these copies, too, and they were never heard of again. */
+Test(registry_nodes, that_are_down_have_nothing_for_sure)
+{
+    const ps_table_t *table = make_copied("w", 1, 2);
+    ps_node_left_t left;
+    ps_last_t last;
+
+    cr_assert_eq(table->copies[0].at[1].incarnation, 2);
+    (void)make_copied("v", 3, 1);
+    cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
+    assert_refused(
+        ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED, false, 1, &command, err),
+        PSD_NODE_HELD,
+        "node n0 has copies of 2 partitions, the last ones of 1 of them (tables: v); restart it to "
+        "recover what is on its disk; if it is lost, use --force: those 1 start empty");
+    cr_assert(ps_registry_node_ends(registry, "n1", 2, now_ms));
+    assert_refused(
+        ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED, false, 1, &command, err),
+        PSD_NODE_HELD,
+        "node n0 has copies of 2 partitions; of 2 of them (tables: w, v) no node that is up has "
+        "another; restart it to recover what is on its disk; if it is lost, use --force: 1 start "
+        "empty, and 1 wait for other nodes that are down");
+    cr_assert(ps_registry_node_left(registry, "n0", &left));
+    cr_expect_eq(left.last.n, 2);
+    cr_expect_eq(left.last.n_down, 1);
+    last = ps_registry_last_copies(registry, table, ps_registry_node(registry, "n0"));
+    cr_expect_eq(last.n, 1);
+    cr_expect_eq(last.n_down, 1);
+    start_node("n1", 9, 2);
+    last = ps_registry_last_copies(registry, table, ps_registry_node(registry, "n0"));
+    cr_expect_eq(last.n, 1, "it has started with nothing");
+    cr_expect_eq(last.n_down, 0);
 }
 
 Test(registry_nodes, hear_only_nodes_that_are_known)
@@ -373,13 +407,13 @@ Test(registry_nodes, count_what_was_dropped_as_the_last_where_it_is)
     ps_node_left_t left;
 
     cr_assert(ps_registry_node_left(registry, "n0", &left));
-    cr_assert_eq(left.n_last, 0);
+    cr_assert_eq(left.last.n, 0);
     cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
     do_planned(
         ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED, true, 1, &command, err));
     cr_assert_eq(copies->n, 1);
     cr_assert(ps_registry_node_left(registry, "n1", &left));
-    cr_assert_eq(left.n_last, 1);
+    cr_assert_eq(left.last.n, 1);
 }
 
 /* The only node that is left has a copy that was still catching up: it was passed
