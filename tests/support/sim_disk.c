@@ -377,6 +377,11 @@ static sim_disk_node_t *node_at(sim_disk_t *self, const char *path)
     return name->node;
 }
 
+void sim_disk_spoil(sim_disk_t *self, const char *path)
+{
+    node_at(self, path)->spoils = true;
+}
+
 ps_bytes_t sim_disk_content(sim_disk_t *self, const char *path)
 {
     sim_disk_node_t *node = node_at(self, path);

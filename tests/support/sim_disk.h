@@ -39,6 +39,9 @@ uint64_t sim_disk_ops(const sim_disk_t *self);
 void sim_disk_plan(sim_disk_t *self, uint64_t op, uint64_t times, sim_disk_fault_t fault);
 /* Only flushes get the planned faults; op counts as before. */
 void sim_disk_only_flushes(sim_disk_t *self, bool only);
+/* From now on a loss of power spoils each sector of the file that is written and not
+ * flushed, whatever was there before. A file that gets its name later is another. */
+void sim_disk_spoil(sim_disk_t *self, const char *path);
 /* That all files together have. */
 uint64_t sim_disk_bytes(const sim_disk_t *self);
 /* Limits the bytes of all files together; UINT64_MAX at first. */

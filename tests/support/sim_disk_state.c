@@ -163,7 +163,9 @@ static void set_safe_size(sim_disk_node_t *node, size_t size)
 void sim_disk_settle_node(sim_disk_t *self, sim_disk_node_t *node, bool all)
 {
     for (size_t i = 0; i < node->capacity / SECTOR; i++) {
-        if (node->dirty[i] != 0 && (all || sim_disk_coin(self))) {
+        if (node->dirty[i] != 0 && !all && node->spoils) {
+            memset(node->safe + i * SECTOR, 0x5a, SECTOR);
+        } else if (node->dirty[i] != 0 && (all || sim_disk_coin(self))) {
             memcpy(node->safe + i * SECTOR, node->now + i * SECTOR, SECTOR);
         }
         node->dirty[i] = 0;

@@ -13,6 +13,7 @@ typedef struct sim_disk_node {
     uint8_t *now;
     uint8_t *safe;
     uint8_t *dirty; /* one a sector: written since the last flush */
+    bool spoils;    /* a loss of power makes noise of such sectors */
     size_t capacity;
     size_t now_size;
     size_t safe_size;

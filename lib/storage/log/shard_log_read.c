@@ -19,6 +19,7 @@ typedef struct reader {
     ps_shard_log_t *log;
     ps_segment_t *segment;
     ps_disk_file_t *file;
+    ps_disk_file_t *to; /* where the last segment is written again */
     uint64_t offset;
     uint8_t *buffer; /* owned */
     size_t capacity;
@@ -35,6 +36,22 @@ static uint64_t bytes_left(const reader_t *self)
     return self->segment->bytes - self->offset;
 }
 
+/* The segment has these bytes. */
+static psd_status_t read_exactly(const reader_t *self, uint64_t from, uint8_t *ret_bytes,
+                                 size_t size, psd_error_t *err)
+{
+    ps_disk_t *disk = self->log->disk;
+    size_t got = 0;
+    psd_status_t rc = disk->read(disk, self->file, from, ret_bytes, size, &got, err);
+
+    return rc != PSD_OK || got == size
+               ? rc
+               : psd_error_set(err, PSD_IO,
+                               "%s/log-%016" PRIx64 ".seg became shorter than "
+                               "%" PRIu64 " bytes",
+                               self->log->dir, self->segment->number, self->segment->bytes);
+}
+
 /* Makes sure that `need` bytes from offset on are in the buffer; the segment
  * has that many. */
 static psd_status_t fill(reader_t *self, size_t need, psd_error_t *err)
@@ -43,7 +60,6 @@ static psd_status_t fill(reader_t *self, size_t need, psd_error_t *err)
     uint64_t from = self->offset + have;
     uint64_t rest = self->segment->bytes - from;
     size_t want = need > have ? need - have : 0;
-    size_t got = 0;
     psd_status_t rc = PSD_OK;
 
     if (want == 0) {
@@ -60,15 +76,8 @@ static psd_status_t fill(reader_t *self, size_t need, psd_error_t *err)
         return psd_error_set(err, PSD_NOMEM, "no memory to read %zu bytes of the log", have + want);
     }
     self->log->disk->ahead(self->log->disk, self->file, from + want, AHEAD * BLOCK);
-    rc = self->log->disk->read(self->log->disk, self->file, from, self->buffer + have, want, &got,
-                               err);
-    if (rc == PSD_OK && got < want) {
-        rc = psd_error_set(err, PSD_IO,
-                           "%s/log-%016" PRIx64 ".seg became shorter than "
-                           "%" PRIu64 " bytes",
-                           self->log->dir, self->segment->number, self->segment->bytes);
-    }
-    self->end += got;
+    rc = read_exactly(self, from, self->buffer + have, want, err);
+    self->end += rc == PSD_OK ? want : 0;
     return rc;
 }
 
@@ -244,8 +253,8 @@ static uint64_t told_until(const ps_shard_log_t *self, const ps_segment_t *last)
     return number > last->number ? last->bytes : PS_SEGMENT_HEAD;
 }
 
-/* Writes a block of complete records to the place where it was read; *ret_end:
- * no record after it was reported. */
+/* Writes a block of complete records to the place in `to` where it was read;
+ * *ret_end: no record after it was reported. */
 static psd_status_t write_block(reader_t *self, bool *ret_end, psd_error_t *err)
 {
     uint64_t from = self->offset;
@@ -276,27 +285,108 @@ static psd_status_t write_block(reader_t *self, bool *ret_end, psd_error_t *err)
         return PSD_OK;
     }
     span.data = self->buffer + self->at - span.size;
-    return self->log->disk->write(self->log->disk, self->file, from, &span, 1, err);
+    return self->log->disk->write(self->log->disk, self->to, from, &span, 1, err);
+}
+
+/* Writes what is known to be flushed of the segment, head and damage included. */
+static psd_status_t write_front(reader_t *self, psd_error_t *err)
+{
+    ps_disk_t *disk = self->log->disk;
+    psd_status_t rc = PSD_OK;
+
+    for (uint64_t at = 0; rc == PSD_OK && at < self->offset;) {
+        uint64_t left = self->offset - at;
+        ps_bytes_t span = {NULL, left < BLOCK ? (size_t)left : BLOCK};
+
+        if (!ps_grow(&self->buffer, &self->capacity, span.size, 1)) {
+            return psd_error_set(err, PSD_NOMEM, "no memory to copy %zu bytes of the log",
+                                 span.size);
+        }
+        rc = read_exactly(self, at, self->buffer, span.size, err);
+        if (rc == PSD_OK) {
+            span.data = self->buffer;
+            rc = disk->write(disk, self->to, at, &span, 1, err);
+        }
+        at += span.size;
+    }
+    return rc;
 }
 
 /* Bytes of the last segment that are not known to be flushed may be only in the
  * page cache, after a flush that failed in an earlier run. A later flush does
  * not cover them unless they are written again. The system may drop them at any
- * moment, so they are checked before they are written. */
+ * moment, so they are checked before they are written. `to` is a new file, or the
+ * segment's own. */
 static psd_status_t write_again(ps_shard_log_t *self, ps_segment_t *last, ps_disk_file_t *file,
-                                psd_error_t *err)
+                                ps_disk_file_t *to, psd_error_t *err)
 {
     reader_t reader = {
-        .log = self, .segment = last, .file = file, .offset = told_until(self, last)};
+        .log = self, .segment = last, .file = file, .to = to, .offset = told_until(self, last)};
     bool is_end = false;
-    psd_status_t rc = PSD_OK;
+    psd_status_t rc = to == file ? PSD_OK : write_front(&reader, err);
 
     /* A damaged segment may be shorter than log-flushed says. */
     while (rc == PSD_OK && !is_end && reader.offset < last->bytes) {
         rc = write_block(&reader, &is_end, err);
     }
+    if (rc == PSD_OK) {
+        rc = self->disk->flush(self->disk, to, err);
+    }
     ps_free(reader.buffer);
     return rc;
+}
+
+/* A loss of power may spoil what is being written, so the segment stays as it is
+ * until a copy of it is flushed. PSD_LIMIT: there is no room for the copy. */
+static psd_status_t replace_last(ps_shard_log_t *self, ps_segment_t *last, ps_disk_file_t *file,
+                                 const char *path, psd_error_t *err)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t beside = {0};
+    ps_disk_t *disk = self->disk;
+    ps_disk_file_t *to = NULL;
+    psd_status_t rc = PSD_OK;
+
+    if (!ps_buffer_print(&beside, "%s.tmp", path)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a path");
+    }
+    rc = disk->open(disk, (const char *)beside.data, PS_DISK_NEW, &to, err);
+    if (rc == PSD_OK) {
+        rc = write_again(self, last, file, to, err);
+        disk->close(disk, &to);
+    }
+    if (rc == PSD_OK) {
+        rc = disk->rename(disk, (const char *)beside.data, path, err);
+    }
+    if (rc != PSD_OK) {
+        (void)disk->remove(disk, (const char *)beside.data, NULL);
+        return rc;
+    }
+    return disk->flush_dir(disk, self->dir, err);
+}
+
+/* What follows the records is cut off, and the records may be on the disk only in
+ * part. */
+static psd_status_t settle_file(ps_shard_log_t *self, ps_segment_t *last, ps_disk_file_t *file,
+                                const char *path, psd_error_t *err)
+{
+    ps_disk_t *disk = self->disk;
+    uint64_t size = 0;
+    psd_status_t rc = PSD_OK;
+
+    if (told_until(self, last) < last->bytes) {
+        rc = replace_last(self, last, file, path, err);
+        if (rc != PSD_LIMIT) {
+            return rc;
+        }
+        if (err != NULL) {
+            psd_error_clear(err);
+        }
+    }
+    rc = disk->size(disk, file, &size, err);
+    if (rc == PSD_OK && size > last->bytes) {
+        rc = disk->truncate(disk, file, last->bytes, err);
+    }
+    return rc == PSD_OK ? write_again(self, last, file, file, err) : rc;
 }
 
 /* From now on the last segment is like one that another follows: complete, and
@@ -307,7 +397,6 @@ static psd_status_t settle_last(ps_shard_log_t *self, psd_error_t *err)
     ps_segment_t *last = ps_shard_log_last(self);
     ps_disk_t *disk = self->disk;
     ps_disk_file_t *file = NULL;
-    uint64_t size = 0;
     psd_status_t rc = PSD_OK;
 
     if (last == NULL) {
@@ -318,16 +407,7 @@ static psd_status_t settle_last(ps_shard_log_t *self, psd_error_t *err)
         rc = disk->open(disk, (const char *)path.data, PS_DISK_KEEP, &file, err);
     }
     if (rc == PSD_OK) {
-        rc = disk->size(disk, file, &size, err);
-    }
-    if (rc == PSD_OK && size > last->bytes) {
-        rc = disk->truncate(disk, file, last->bytes, err);
-    }
-    if (rc == PSD_OK) {
-        rc = write_again(self, last, file, err);
-    }
-    if (rc == PSD_OK) {
-        rc = disk->flush(disk, file, err);
+        rc = settle_file(self, last, file, (const char *)path.data, err);
     }
     disk->close(disk, &file);
     return rc;

@@ -327,25 +327,43 @@ static psd_status_t check_segments(checking_t *self, const ps_registry_names_t *
 
 /* ---- open: make up ---- */
 
+/* A loss of power may spoil what is being written, so the segment stays as it is
+ * until a copy of it is flushed. Where there is no room for one, its entries from
+ * `from` on are written in place. */
+static psd_status_t write_entries(checking_t *self, uint64_t from, psd_error_t *err)
+{
+    ps_registry_log_t *log = self->log;
+    const ps_registry_segment_t *last = ps_registry_log_current(log);
+    const char *path = (const char *)self->path.data;
+    size_t size = (size_t)ps_registry_segment_bytes(last);
+    uint64_t at = ps_registry_segment_at(last, from);
+    ps_bytes_t span = {self->bytes.data + at, size - (size_t)at};
+    psd_status_t rc = ps_disk_make(log->disk, log->dir, path, (ps_bytes_t){self->bytes.data, size},
+                                   &log->file, err);
+
+    if (rc != PSD_LIMIT) {
+        return rc;
+    }
+    if (err != NULL) {
+        psd_error_clear(err);
+    }
+    rc = log->disk->open(log->disk, path, PS_DISK_KEEP, &log->file, err);
+    return rc == PSD_OK ? log->disk->write(log->disk, log->file, at, &span, 1, err) : rc;
+}
+
 /* Bytes that may not be on the disk, though they were read. */
 static psd_status_t write_again(checking_t *self, psd_error_t *err)
 {
     ps_registry_log_t *log = self->log;
     const ps_registry_segment_t *last = ps_registry_log_current(log);
     uint64_t from = log->flushed < last->first ? last->first : log->flushed + 1;
-    uint64_t at = 0;
-    ps_bytes_t span = {NULL, 0};
-    psd_status_t rc =
-        log->disk->open(log->disk, (const char *)self->path.data, PS_DISK_KEEP, &log->file, err);
 
     log->torn_bytes =
         log->state.cut_from == 0 ? self->bytes.size - ps_registry_segment_bytes(last) : 0;
-    if (rc != PSD_OK || from > ps_registry_log_last(log)) {
-        return rc;
-    }
-    at = ps_registry_segment_at(last, from);
-    span = (ps_bytes_t){self->bytes.data + at, (size_t)(ps_registry_segment_bytes(last) - at)};
-    return log->disk->write(log->disk, log->file, at, &span, 1, err);
+    return from > ps_registry_log_last(log)
+               ? log->disk->open(log->disk, (const char *)self->path.data, PS_DISK_KEEP, &log->file,
+                                 err)
+               : write_entries(self, from, err);
 }
 
 /* The same for the slot that counts. */

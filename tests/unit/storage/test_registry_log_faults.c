@@ -195,6 +195,70 @@ Test(registry_log_faults, a_failed_flush_is_not_believed_later)
     }
 }
 
+#define SEGMENT KIT_DIR "/entries-00000000000000000001"
+
+/* Three flushes, and the power goes. */
+static void end_by_power(kit_t *self, uint64_t seed)
+{
+    kit_begin(self, seed, 1 << 20);
+    cr_assert(kit_create(self, 1));
+    cr_assert_eq(kit_set_term(self, 1, 77), PSD_OK);
+    for (size_t i = 0; i < 3; i++) {
+        cr_assert_eq(kit_append(self, 3), PSD_OK);
+        cr_assert_eq(kit_flush(self), PSD_OK);
+    }
+    ps_registry_log_close(&self->log);
+    sim_disk_restart(self->sim);
+}
+
+static bool spoil_at(uint64_t seed, uint64_t op)
+{
+    bool crashed = false;
+    kit_t kit;
+
+    end_by_power(&kit, seed);
+    sim_disk_spoil(kit.sim, SEGMENT);
+    sim_disk_plan(kit.sim, sim_disk_ops(kit.sim) + op, 1, SIM_DISK_CRASH);
+    (void)!kit_open(&kit, NULL);
+    crashed = sim_disk_crashed(kit.sim);
+    ps_registry_log_close(&kit.log);
+    sim_disk_restart(kit.sim);
+    kit_must_open(&kit);
+    kit_end(&kit);
+    return crashed;
+}
+
+/* A start wrote the entries of the last flush again where they are. When the power went
+ * meanwhile, a disk that spoils what it is writing had lost them. */
+Test(registry_log_faults, a_crash_while_it_is_written_again_spoils_nothing)
+{
+    for (uint64_t seed = 1; seed <= seeds_of(30); seed++) {
+        uint64_t op = 0;
+
+        while (spoil_at(seed, op)) {
+            op++;
+        }
+        cr_assert_gt(op, 3);
+    }
+}
+
+Test(registry_log_faults, a_start_needs_no_room_for_what_it_writes_again)
+{
+    for (uint64_t room = 0; room < 2000; room += 50) {
+        kit_t kit;
+
+        end_by_power(&kit, room);
+        sim_disk_set_capacity(kit.sim, sim_disk_bytes(kit.sim) + room);
+        for (size_t i = 0; i < 2; i++) {
+            kit_must_open(&kit);
+            cr_expect_eq(sim_disk_count(kit.sim), 3);
+            ps_registry_log_close(&kit.log);
+            sim_disk_restart(kit.sim);
+        }
+        kit_end(&kit);
+    }
+}
+
 /* ---- any history ---- */
 
 static psd_status_t any_call(kit_t *self, ps_rng_t *rng)
