@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cli/jobs/workers.h"
 #include "cli/jobs/run.h"
+#include "transport/sockets/ranks.h"
 
 #define JOB_SIZE 64
 
@@ -168,15 +169,13 @@ static const char **copy_words(const ps_cli_t *cli)
 /* A server inside of a process is no other process's, and pscli is no rank of MPI. */
 static psd_status_t check_endpoint(const ps_cli_t *cli, const ps_launch_t *launch, psd_error_t *err)
 {
-    const char *transport = getenv("PSD_TRANSPORT");
+    const bool is_ranks = strcmp(cli->endpoint, "mpi:") == 0;
 
-    if (strcmp(cli->endpoint, "mpi:") == 0 ||
-        (transport != NULL && strcmp(transport, "mpi") == 0)) {
-        return psd_error_set(
-            err, PSD_USAGE,
-            "%s works only in programs that mpirun starts, and pscli is not one of "
-            "them; run: mpirun -n N -x PSD_ENDPOINT=mpi: -x PSD_TRANSPORT PROGRAM",
-            strcmp(cli->endpoint, "mpi:") == 0 ? "PSD_ENDPOINT=mpi:" : "PSD_TRANSPORT=mpi");
+    if (!launch->by_ranks && (is_ranks || ps_ranks_use() == PS_RANKS_ALONE)) {
+        return psd_error_set(err, PSD_USAGE,
+                             "%s works only in programs that mpirun starts: set PSD_TRANSPORT=mpi, "
+                             "and give --launcher mpi --servers embed",
+                             is_ranks ? "PSD_ENDPOINT=mpi:" : "PSD_TRANSPORT=mpi");
     }
     if (launch->embeds || strncmp(cli->endpoint, "embed:", strlen("embed:")) != 0) {
         return PSD_OK;
@@ -217,6 +216,20 @@ static psd_status_t run_beside_psd(ps_cli_t *cli, ps_workers_args_t *args, ps_la
     return rc;
 }
 
+/* All of psd is in the ranks of mpirun. */
+static psd_status_t run_ranks(ps_cli_t *cli, ps_workers_args_t *args, ps_launch_t *launch,
+                              ps_workers_job_t *registered, psd_error_t *err)
+{
+    psd_status_t rc = ps_run_launch_set(cli, launch, "", args->job, err);
+
+    registered->is_out_of_reach = true;
+    ps_say(&cli->out, "%" PRIu32 " ranks serve; rank 0 has their registry", launch->n);
+    if (ps_args_text(&cli->args, "job") == NULL) {
+        ps_say(&cli->out, "job %s", args->job);
+    }
+    return rc == PSD_OK ? run_workers(cli, args, err) : rc;
+}
+
 psd_status_t ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_launch_done) ps_launch_t launch = {0};
@@ -254,6 +267,9 @@ psd_status_t ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
     if (rc == PSD_OK && ps_args_on(&cli->args, "dry-run")) {
         rc = ps_run_launch_set(cli, &launch, cli->endpoint, job, err);
         return rc == PSD_OK ? show_plan(cli, &args, err) : rc;
+    }
+    if (rc == PSD_OK && launch.by_ranks) {
+        return run_ranks(cli, &args, &launch, &registered, err);
     }
     return rc == PSD_OK ? run_beside_psd(cli, &args, &launch, &registered, err) : rc;
 }

@@ -164,11 +164,15 @@ psd_status_t ps_run_launch_set(const ps_cli_t *cli, ps_launch_t *launch, const c
     char own[PS_ENDPOINT_MAX + 8];
     psd_status_t rc = PSD_OK;
 
-    (void)snprintf(own, sizeof own, "%s%s", launch->embeds ? "embed:" : "", endpoint);
+    (void)snprintf(own, sizeof own, "%s%s",
+                   launch->by_ranks ? "mpi:"
+                   : launch->embeds ? "embed:"
+                                    : "",
+                   launch->by_ranks ? "" : endpoint);
     (void)snprintf(delay, sizeof delay, "%" PRId64, ps_args_i64(&cli->args, "max-delay"));
     rc = ps_launch_set(launch, "PSD_ENDPOINT", own, err);
     (void)snprintf(workers, sizeof workers, "%" PRIu32, launch->n_servers);
-    if (rc == PSD_OK && launch->embeds) {
+    if (rc == PSD_OK && launch->embeds && !launch->by_ranks) {
         rc = ps_launch_set(launch, "PSD_SERVERS", workers, err);
     }
     (void)snprintf(workers, sizeof workers, "%" PRIu32, launch->n);

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "cli/jobs/run.h"
+#include "transport/sockets/ranks.h"
 
 #define EMBED "embed"
 #define SERVERS_MAX 4096
@@ -41,6 +42,13 @@ static psd_status_t read_embed(const ps_cli_t *cli, const char *rest, ps_launch_
                              "--servers is \"%.40s\"; allowed: " EMBED ", " EMBED
                              ":M with M of 1..%" PRIu32 " (--workers)",
                              ps_args_text(&cli->args, "servers"), launch->n);
+    }
+    launch->by_ranks = launch->kind == PS_LAUNCH_MPI && ps_ranks_use() != PS_RANKS_UNUSED;
+    if (launch->by_ranks && n != launch->n) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--servers is \"%.40s\", and PSD_TRANSPORT is mpi: each rank serves; "
+                             "allowed: " EMBED,
+                             ps_args_text(&cli->args, "servers"));
     }
     launch->n_servers = (uint32_t)n;
     launch->embeds = true;

@@ -168,6 +168,9 @@ ps_worker_fate_t ps_workers_job_fate(const ps_workers_job_t *self, uint32_t rank
     uint32_t timeout_ms = self->cli->timeout_ms;
     ps_worker_fate_t fate = PS_FATE_UNKNOWN;
 
+    if (self->is_out_of_reach) {
+        return PS_FATE_KNOWN;
+    }
     self->cli->timeout_ms = timeout_ms < ANSWER_MS ? timeout_ms : ANSWER_MS;
     fate = ask_both(self, rank, reason);
     self->cli->timeout_ms = timeout_ms;
@@ -202,8 +205,15 @@ bool ps_workers_job_is_whole(const ps_workers_job_t *self, char ret_why[PS_JOB_W
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-    psd_status_t rc = inspect(self->cli, self->job.name, &reply, err);
+    psd_status_t rc = PSD_OK;
 
+    if (self->is_out_of_reach) {
+        (void)snprintf(ret_why, PS_JOB_WHY_SIZE,
+                       "job %s: its registry was in a rank, so nothing is known of its slices",
+                       self->job.name);
+        return false;
+    }
+    rc = inspect(self->cli, self->job.name, &reply, err);
     if (rc != PSD_OK) {
         (void)snprintf(ret_why, PS_JOB_WHY_SIZE, "job %s: %s", self->job.name,
                        rc == PSD_NO_JOB ? psd_status_text(rc) : psd_error_text(err));

@@ -35,7 +35,8 @@ typedef struct ps_known_job {
 } ps_known_job_t;
 
 typedef struct ps_workers_job {
-    ps_cli_t *cli; /* borrowed */
+    ps_cli_t *cli;        /* borrowed */
+    bool is_out_of_reach; /* the registry is in a rank of mpirun: nothing is known of the job */
     ps_known_job_t job;
     ps_known_job_t meeting; /* of trainings of psd_train.h, before they join */
     ps_known_job_t nodes;   /* of workers that are nodes themselves; "": they are not */

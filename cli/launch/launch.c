@@ -229,9 +229,15 @@ static bool add_hosts(const ps_launch_t *self, ps_words_t *to)
 static bool add_mpirun(const ps_launch_t *self, bool to_paste, ps_words_t *to)
 {
     static const char *const OPTIONS[] = {"--mca", "orte_enable_recovery", "1", NULL};
+    /* The threads of a rank need more than one core, and one of them looks for messages. */
+    static const char *const OF_RANKS[] = {
+        "--mca", "hwloc_base_binding_policy", "none", "--mca", "mpi_yield_when_idle", "1", NULL};
     bool ok = ps_words_add(to, "mpirun") && ps_words_add(to, "-n") &&
               ps_words_add(to, "%" PRIu32, self->n) && add_hosts(self, to) && add_all(to, OPTIONS);
 
+    if (ok && self->by_ranks) {
+        ok = add_all(to, OF_RANKS);
+    }
     if (ok && !to_paste) {
         ok = ps_words_add(to, "--tag-output"); /* record.h says why */
     }

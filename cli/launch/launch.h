@@ -43,6 +43,7 @@ typedef struct ps_launch {
     bool oversubscribe;
     uint32_t n_servers;      /* of --servers; 0: none */
     bool embeds;             /* … which are nodes in the first workers' processes */
+    bool by_ranks;           /* … which meet over MPI: rank 0 has the registry */
     bool restarts;           /* workers that fail may be started again */
     char pscli[PATH_MAX];    /* of the helper, on the hosts */
     char dir[PATH_MAX];      /* where workers run */

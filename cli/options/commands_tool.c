@@ -41,8 +41,9 @@ static const ps_opt_t RUN_OPTIONS[] = {
      .fallback = "0",
      .help = "when no psd answers at the endpoint, start a private one of M nodes on this host, "
              "in temporary directories, and stop it at the end. embed: every worker, or the first "
-             "M, is a node itself, in its own process; pscli has their registry. Workers on other "
-             "hosts need PSD_SECURITY_ALLOW_PLAINTEXT=true for both"},
+             "M, is a node itself, in its own process; pscli has their registry, or rank 0 with "
+             "launcher mpi and PSD_TRANSPORT=mpi. Workers on other hosts need "
+             "PSD_SECURITY_ALLOW_PLAINTEXT=true, but not with that transport"},
     {.name = "launcher",
      .kind = PS_OPT_CHOICE,
      .value = "LAUNCHER",

@@ -8,30 +8,10 @@
 . "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
 # shellcheck source-path=SCRIPTDIR source=launch_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/launch_lib.sh"
-need mpirun openmpi-bin
+# shellcheck source-path=SCRIPTDIR source=mpi_lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/mpi_lib.sh"
+mpi_carrier
 export TMPDIR=$work
-mkdir -m 755 "$work/carriers"
-cp "$PSD_MPI_CARRIER" "$work/carriers/libpsd-mpi.so"
-chmod 644 "$work/carriers/libpsd-mpi.so"
-export PSD_CARRIER_DIR=$work/carriers
-
-# program WORDS...: as pscli is run.
-program() {
-    out_file=$work/out
-    err_file=$work/err
-    rc=0
-    "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
-    n_checked=$((n_checked + 1))
-}
-
-# by_mpi N PROGRAM...: each rank is a worker and a server.
-by_mpi() {
-    local n=$1
-    shift
-    PSD_ENDPOINT=mpi: program timeout 90 mpirun --allow-run-as-root --oversubscribe \
-        --bind-to none --mca mpi_yield_when_idle 1 -n "$n" \
-        -x PSD_ENDPOINT -x PSD_CARRIER_DIR -x PSD_TIMEOUT_MS -x TMPDIR "$@"
-}
 
 lr_data
 unset PSD_TRANSPORT
@@ -49,7 +29,7 @@ done
 export PSD_TRANSPORT=mpi
 by_mpi 3 "$RANK_BYTES" 2
 wants 0 rank_bytes by mpirun
-out_has '^0 connections, 0 unix sockets$'
+out_has ': 0 connections, 0 unix sockets$'
 [ "$(grep -c '^carrier: at least what was pushed, at least what was pulled$' "$out_file")" -eq 3 ] || {
     fail "the carrier has not carried what was moved"
     show
@@ -59,6 +39,60 @@ out_has '^0 connections, 0 unix sockets$'
     fail "an idle rank takes much"
     show
 }
+
+# The same by pscli run, which starts no psd then, and knows nothing of their job.
+PSCLI_ENDPOINT=tcp://127.0.0.1:1 expect 0 run --launcher mpi --oversubscribe --servers embed -n 4 -- \
+    "$PSD_LR_PROGRAM" --train "$work/train" --epochs 2 --save "$work/run.txt"
+err_has '^4 ranks serve; rank 0 has their registry$'
+cmp -s "$work/local.txt" "$work/run.txt" || fail "by pscli run over mpi the model has other bits"
+expect 7 run --launcher mpi --oversubscribe --servers embed -n 2 --allow-lost 1 -- \
+    sh -c '[ $PSD_WORKER = 0 ] || exit 7'
+err_has 'its registry was in a rank, so nothing is known of its slices'
+expect 0 run --launcher mpi --servers embed -n 2 --dry-run -- true
+out_has ' -x PSD_ENDPOINT=mpi: '
+! grep -q PSD_SERVERS "$out_file" || fail "ranks are told how many of them serve"
+expect 2 run --launcher mpi --servers embed:1 -n 2 -- true
+err_has 'servers is "embed:1", and PSD_TRANSPORT is mpi: each rank serves; allowed: embed'
+
+# With mpi,auto ranks go on by MPI; a node and a worker beside mpirun join by tcp, push, and leave.
+guests() {
+    local join guest_pid
+    join=$(sed 's/.*"control":"\([^"]*\)".*/\1/' "$work"/psd-embed-*/endpoints.json | head -1)
+    export PSCLI_ENDPOINT=$join
+    "$PSD_PROGRAM" --data-dir "$work/guest" --name guest --listen tcp://127.0.0.1:0 \
+        --join "$join" >"$work/guest.log" 2>&1 &
+    guest_pid=$!
+    launch_pids+=("$guest_pid")
+    has_guest() {
+        run node inspect guest -o json && grep -q '"state":"up"' "$out_file"
+    }
+    wait_for has_guest || fail "no node joins the ranks: $(cat "$work/guest.log")"
+    PSD_ENDPOINT=$join PSD_WORKER=2 PSD_WORKERS=2 program "$RANK_GUESTS"
+    wants 0 a worker beside the ranks
+    expect 0 node list --columns name,primary
+    out_has '^guest +[1-9]'
+    expect 0 node drain guest
+    expect 0 node list --columns name,primary
+    out_has '^guest +0'
+    kill "$guest_pid"
+    wait "$guest_pid"
+    unset PSCLI_ENDPOINT
+}
+export PSD_TRANSPORT=mpi,auto
+by_mpi 2 "$RANK_BYTES"
+wants 0 rank_bytes by mpirun over mpi,auto
+[ "$(grep -c '^carrier: at least what was pushed, at least what was pulled$' "$out_file")" -eq 2 ] || {
+    fail "with mpi,auto ranks do not use MPI"
+    show
+}
+by_mpi_name=ranks. by_mpi 2 "$RANK_GUESTS" "$work/ready" "$work/done" &
+ranks_pid=$!
+wait_for test -e "$work/ready" || fail "the ranks have no job"
+guests
+touch "$work/done"
+wait "$ranks_pid"
+grep -qx 'all rows are 12' "$work/ranks.out" || fail "rows are lost: $(cat "$work"/ranks.*)"
+export PSD_TRANSPORT=mpi
 
 # A rank that fails does not wait for the others, and mpirun ends them.
 by_mpi 2 sh -c '[ $OMPI_COMM_WORLD_RANK = 0 ] || exec "$0" --no-such-option; exec "$0" --train "$1"' \
@@ -75,7 +109,9 @@ PSD_ENDPOINT=tcp://127.0.0.1:1 program "$PSD_HELLO_PROGRAM"
 wants 1 psd-hello over mpi, beside a psd
 err_has 'PSD_TRANSPORT=mpi is allowed only with PSD_ENDPOINT=mpi:'
 err_is_one_line || fail "mpi beside a psd: not one line"
-expect 2 run --launcher mpi --servers embed -n 2 -- true
+expect 2 run --servers embed -n 2 -- true
+err_has 'PSD_TRANSPORT=mpi works only in programs that mpirun starts'
+expect 2 run --launcher mpi --servers 1 -n 2 -- true
 err_has 'PSD_TRANSPORT=mpi works only in programs that mpirun starts'
 unset PSD_TRANSPORT
 PSD_ENDPOINT=mpi: expect 2 run -n 2 -- true
@@ -83,7 +119,7 @@ err_has 'PSD_ENDPOINT=mpi: works only in programs that mpirun starts'
 by_mpi 2 sh -c 'export PSD_TRANSPORT; [ $OMPI_COMM_WORLD_RANK = 0 ] || PSD_TRANSPORT=mpi
     exec "$0"' "$PSD_HELLO_PROGRAM"
 [ "$rc" -ne 0 ] || fail "ranks of two transports, and mpirun says 0"
-err_has 'PSD_TRANSPORT is "mpi" in one of the ranks'
+err_has 'PSD_TRANSPORT is "mpi" in rank 1, and not in rank 0'
 PSD_ENDPOINT=mpi: program "$PSD_HELLO_PROGRAM"
 wants 1 psd-hello without mpirun
 err_has 'connect to mpi:: carrier mpi: no mpirun has started this process'

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A rank of MPI that pushes and pulls a table a few times. While all ranks are there, rank 0
- * looks for connections of tcp and unix sockets to ports of psd: there shall be none, since MPI
- * carries all; and each rank compares what the carrier has sent and received with what it moved.
+ * A rank of MPI that pushes and pulls a table a few times. While all ranks are there, the first
+ * one of each host looks there for connections of tcp and unix sockets to ports of psd: there
+ * shall be none, since MPI carries all; and each rank compares what the carrier has sent and
+ * received with what it moved.
  *
  *     rank_bytes [SECONDS]    and does nothing for so long, and tells its processor time
  */
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <psd.h>
 
@@ -106,8 +108,17 @@ static psd_status_t move(psd_table_t *table, psd_error_t *err)
     return rc;
 }
 
-static void tell(bool is_first)
+/* mpirun's number of the rank on its host. */
+static bool is_first(void)
 {
+    const char *rank = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+
+    return rank != NULL && strcmp(rank, "0") == 0;
+}
+
+static void tell(void)
+{
+    char host[LINE] = "";
     const ps_carrier_plugin_t *carrier = find_carrier();
     const uint64_t moved = (uint64_t)TIMES * ROWS * sizeof ones[0];
     uint64_t sent = 0;
@@ -119,9 +130,10 @@ static void tell(bool is_first)
     (void)printf("carrier: %s what was pushed, %s what was pulled\n",
                  sent >= moved ? "at least" : "less than",
                  received >= moved ? "at least" : "less than");
-    if (is_first) {
-        (void)printf("%d connections, %d unix sockets\n", count_lines("/proc/net/tcp", is_tcp),
-                     count_lines("/proc/net/unix", is_unix));
+    if (is_first()) {
+        (void)gethostname(host, sizeof host - 1);
+        (void)printf("%s: %d connections, %d unix sockets\n", host,
+                     count_lines("/proc/net/tcp", is_tcp), count_lines("/proc/net/unix", is_unix));
     }
 }
 
@@ -153,7 +165,7 @@ static psd_status_t run(psd_client_t *client, psd_table_t *table, int seconds, p
         rc = psd_barrier(client, WAIT_MS, err);
     }
     if (rc == PSD_OK) {
-        tell(psd_worker(client) == 0);
+        tell();
         idle(seconds);
         rc = psd_barrier(client, WAIT_MS, err);
     }

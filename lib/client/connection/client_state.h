@@ -56,7 +56,9 @@ typedef enum ps_transport {
     PS_TRANSPORT_TCP = 2,
     PS_TRANSPORT_IPC = 3,
     PS_TRANSPORT_LANE = 4,
-    PS_TRANSPORT_MPI = 5 /* from the environment alone: of the process, not of a client */
+    /* From the environment alone: of the process, not of a client. */
+    PS_TRANSPORT_MPI = 5,
+    PS_TRANSPORT_MPI_AUTO = 6
 } ps_transport_t;
 
 struct psd_options {

@@ -7,8 +7,9 @@
 
 #include "base/alloc.h"
 #include "client/connection/client_state.h"
-#include "transport/threads/fork.h"
+#include "transport/sockets/ranks.h"
 #include "transport/sockets/reach.h"
+#include "transport/threads/fork.h"
 
 /* The session's credits bound the bytes in flight; these bound how much a peer
  * that ignores credits can make us buffer. */
@@ -131,6 +132,9 @@ static psd_status_t connect_by_word(psd_client_t *self, ps_client_link_t *link,
         return connect_ipc(self, link, route, err);
     case PS_TRANSPORT_LANE:
         return connect_lane(self, link, route, err);
+    case PS_TRANSPORT_MPI_AUTO:
+        return ps_ranks_own(route->tcp) ? connect_tcp(self, link, route, err)
+                                        : connect_nearest(self, link, route, err);
     case PS_TRANSPORT_UNSAID:
     case PS_TRANSPORT_AUTO:
     default:

@@ -121,18 +121,23 @@ static psd_status_t resolve_transport(psd_options_t *self, psd_error_t *err)
     if (rc != PSD_OK || said.text == NULL || parse_transport(said.text, &self->transport)) {
         return rc;
     }
-    if (strcmp(said.text, "mpi") != 0) {
+    switch (ps_ranks_use()) {
+    case PS_RANKS_FIRST:
+        self->transport = ps_ranks_do_carry() ? PS_TRANSPORT_MPI_AUTO : PS_TRANSPORT_AUTO;
+        return PSD_OK;
+    case PS_RANKS_ALONE:
+        self->transport = PS_TRANSPORT_MPI;
+        return ps_ranks_do_carry()
+                   ? PSD_OK
+                   : psd_error_set(err, PSD_INVALID,
+                                   "%s=mpi is allowed only with PSD_ENDPOINT=" PS_RANKS_ENDPOINT,
+                                   said.origin);
+    case PS_RANKS_UNUSED:
+    default:
         return psd_error_set(err, PSD_INVALID,
-                             "%s is \"%.40s\"; allowed: auto, lane, ipc, tcp, mpi", said.origin,
-                             said.text);
+                             "%s is \"%.40s\"; allowed: auto, lane, ipc, tcp, mpi, mpi,auto",
+                             said.origin, said.text);
     }
-    if (!ps_ranks_do_carry()) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s=mpi is allowed only with PSD_ENDPOINT=" PS_RANKS_ENDPOINT,
-                             said.origin);
-    }
-    self->transport = PS_TRANSPORT_MPI;
-    return PSD_OK;
 }
 
 psd_status_t ps_options_resolve(psd_options_t *self, psd_error_t *err)

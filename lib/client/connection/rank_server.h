@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client/connection/own_address.h"
 #include "psd/status.h"
 
 #define PS_RANKS_ENDPOINT "mpi:"
@@ -22,11 +23,14 @@
  * Starts it, if it does not run. ret_endpoint: the registry's; borrowed for ever.
  *
  * Errors: those of ps_ranks_enter; those of ps_private_server_start, also another
- * rank's, by its number; PSD_UNSUPPORTED ranks are on
- * several hosts, and PSD_TRANSPORT is not mpi; PSD_INVALID it is in some of them; PSD_DEADLINE
- * naming a rank that has not come within 60 s; PSD_CLOSED the process exits.
+ * rank's, by its number; PSD_INVALID ranks differ in PSD_TRANSPORT; PSD_CONNECT another
+ * host to which no way is known; PSD_DEADLINE naming a rank that has not come within 60 s;
+ * PSD_CLOSED the process exits.
  */
 PSD_MUST_CHECK psd_status_t ps_rank_server_hold(const char **ret_endpoint, psd_error_t *err);
 /* This process's place. false: it has none. */
 bool ps_rank_server_place(int64_t *ret_rank, int64_t *ret_size);
+/* Where MPI carries all: the address that names this rank's ports. ret_here: all ranks are on this
+ * host. false: ports have addresses. */
+bool ps_rank_server_name(char ret_host[PS_ADDRESS_SIZE], bool *ret_here);
 #endif

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "client/connection/own_address.h"
+#include "client/connection/rank_server.h"
 #include "client/job/job.h"
 #include "transport/environment/environment.h"
 
@@ -251,6 +252,10 @@ static void find_listen(const psd_client_t *client, char ret_listen[LISTEN_SIZE]
     char port[LISTEN_SIZE];
     PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
 
+    if (ps_rank_server_name(own, ret_here)) {
+        (void)snprintf(ret_listen, LISTEN_SIZE, "tcp://%s:*", own);
+        return;
+    }
     /* Where it is not found the others push and pull without this worker. */
     if (ps_own_address_to(client->endpoint, own, why) != PSD_OK) {
         (void)snprintf(own, sizeof own, "127.0.0.1");

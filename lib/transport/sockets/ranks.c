@@ -37,12 +37,16 @@ psd_status_t ps_ranks_enter(const char *name, int *ret_rank, int *ret_size, psd_
     return PSD_OK;
 }
 
-bool ps_ranks_shall_carry(void)
+ps_ranks_use_t ps_ranks_use(void)
 {
     ps_environment_t said;
 
-    return ps_environment_read("PSD_TRANSPORT", &said, NULL) == PSD_OK && said.text != NULL &&
-           strcmp(said.text, CARRIER) == 0;
+    if (ps_environment_read("PSD_TRANSPORT", &said, NULL) != PSD_OK || said.text == NULL) {
+        return PS_RANKS_UNUSED;
+    }
+    return strcmp(said.text, CARRIER) == 0           ? PS_RANKS_ALONE
+           : strcmp(said.text, CARRIER ",auto") == 0 ? PS_RANKS_FIRST
+                                                     : PS_RANKS_UNUSED;
 }
 
 /* The carrier of links; NULL: they go as they always do. Perhaps the other copy of this room has
@@ -53,7 +57,7 @@ static const ps_carrier_plugin_t *carrying(void)
     const ps_carrier_plugin_t *carrier = atomic_load(&known);
     char value[PS_CARRIER_TEXT];
 
-    if (carrier != NULL || !ps_ranks_shall_carry()) {
+    if (carrier != NULL || ps_ranks_use() == PS_RANKS_UNUSED) {
         return carrier;
     }
     carrier = ps_plugin_loaded(CARRIER);
@@ -116,11 +120,18 @@ psd_status_t ps_ranks_way(const char *endpoint, char ret_address[PS_CARRIER_TEXT
 
     ret_address[0] = '\0';
     if (carrier == NULL || ps_plugin_name_of(endpoint) != NULL ||
-        carrier->find(endpoint, ret_address) == 0) {
+        carrier->find(endpoint, ret_address) == 0 || ps_ranks_use() == PS_RANKS_FIRST) {
         return PSD_OK;
     }
     return psd_error_set(err, PSD_CONNECT, "no rank of this mpirun listens at \"%.300s\"",
                          endpoint);
+}
+
+bool ps_ranks_own(const char *endpoint)
+{
+    char address[PS_CARRIER_TEXT];
+
+    return ps_ranks_way(endpoint, address, NULL) != PSD_OK || address[0] != '\0';
 }
 
 const char *ps_ranks_port(void)

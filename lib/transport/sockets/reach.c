@@ -249,7 +249,7 @@ static ps_reach_t why_ipc(const char *path, uint32_t wait_ms, char ret_why[PS_RE
 ps_reach_t ps_reach_why(const char *endpoint, uint32_t wait_ms, char ret_why[PS_REACH_TEXT])
 {
     bool is_ipc = strncmp(endpoint, IPC, strlen(IPC)) == 0;
-    bool is_name = ps_ranks_do_carry(); /* nobody connects there */
+    bool is_name = ps_ranks_own(endpoint); /* nobody connects there */
     attempt_t *self = is_ipc || is_name ? NULL : new_attempt(endpoint, wait_ms);
     const struct timespec end = ps_cond_end_in(wait_ms);
     bool has_ended = false;
