@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/options/help.h"
 #include "cli/output/yaml.h"
+#include "transport/discovery/discovery.h"
 
 #define OPTION_NAMES_MAX 200
 
@@ -117,7 +118,7 @@ static psd_status_t start(ps_cli_t *self, int argc, char *const *argv, psd_error
     warn_of_environment(&self->out);
     self->endpoint = ps_args_text(&self->args, "endpoint");
     if (!ps_args_given(&self->args, "endpoint")) {
-        ps_nearest_endpoint(self->nearest);
+        ps_discovery_nearest(self->nearest);
         self->endpoint = self->nearest;
     }
     self->timeout_ms = (uint32_t)ps_args_ms(&self->args, "timeout");

@@ -27,7 +27,7 @@
 
 #include "cli/output/output.h"
 #include "cli/run/args.h"
-#include "client/connection/nearest.h"
+#include "wire/messages/route.h"
 
 #define PS_CLI_JOB_SIZE 64
 

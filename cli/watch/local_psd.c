@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "base/env.h"
 
 #define PATH_SIZE 4200
 #define TOKEN_DIGITS (PS_LOCAL_TOKEN_SIZE - 1)
@@ -35,19 +36,13 @@ static void find_places(const ps_cli_t *cli, places_t *self)
 {
     const char *given = ps_args_given(&cli->args, "data-dir") ? ps_args_text(&cli->args, "data-dir")
                                                               : getenv("PSD_DATA_DIR");
-    const char *state = getenv("XDG_STATE_HOME");
-    const char *home = getenv("HOME");
 
     self->n = 0;
     if (given != NULL && given[0] != '\0') {
         (void)snprintf(self->at[self->n++], PATH_SIZE, "%.4000s", given);
         return;
     }
-    if (state != NULL && state[0] == '/') {
-        (void)snprintf(self->at[self->n++], PATH_SIZE, "%.4000s/psd", state);
-    } else if (home != NULL && home[0] == '/') {
-        (void)snprintf(self->at[self->n++], PATH_SIZE, "%.4000s/.local/state/psd", home);
-    }
+    self->n += ps_env_state_dir(self->at[self->n], PATH_SIZE) ? 1 : 0;
     (void)snprintf(self->at[self->n++], PATH_SIZE, SYSTEM_DIR);
 }
 

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "client/connection/client_state.h"
-#include "client/connection/nearest.h"
 #include "client/connection/private_server.h"
 #include "client/connection/rank_server.h"
 #include "client/job/serving_node.h"
+#include "transport/discovery/discovery.h"
 #include "transport/environment/environment.h"
 
 /* To the server of this process, which it holds until it is closed. */
@@ -80,7 +80,7 @@ psd_status_t psd_connect(const char *endpoint, const psd_options_t *options,
         endpoint = said.text;
     }
     if (endpoint == NULL || endpoint[0] == '\0') {
-        ps_nearest_endpoint(nearest);
+        ps_discovery_nearest(nearest);
         endpoint = nearest;
     }
     if (strcmp(endpoint, PS_RANKS_ENDPOINT) == 0) {

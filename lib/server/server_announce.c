@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* endpoints.json: where this node is found. */
+/* endpoints.json: where this node is found; PORT.json: the same, for programs of its user. */
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "server/config/place.h"
 #include "server/server_inner.h"
+#include "transport/discovery/discovery.h"
 #include "wire/messages/doc.h"
 
 static bool fill_announcement(const ps_server_t *self, const char *http, ps_doc_t *doc)
@@ -34,6 +39,68 @@ static psd_status_t announce_to_peers(const ps_server_t *self, ps_bytes_t text, 
     return ps_place_write(self->run_dir, PS_ANNOUNCEMENT, mode, text, err);
 }
 
+/* ---- PORT.json ---- */
+
+/* Programs of its user would not get in otherwise, and know no other place of it. */
+static bool is_found_by_port(const ps_server_t *self)
+{
+    return self->rights != NULL && self->run_lock < 0 && self->ipc[0] != '\0' &&
+           ps_discovery_port(self->endpoint) != 0;
+}
+
+static bool fill_discovery(const ps_server_t *self, ps_doc_t *doc)
+{
+    return ps_doc_set_text(doc, "control", self->endpoint) &&
+           ps_doc_set_text(doc, "ipc", self->ipc) &&
+           ps_doc_set_text(doc, "key_file", self->admin_file) &&
+           ps_doc_set_u64(doc, "net", ps_discovery_net());
+}
+
+static psd_status_t write_discovery(const ps_server_t *self, psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+    PSD_AUTO(ps_free_at) char *path = NULL;
+    char dir[PATH_MAX];
+    char name[PS_DISCOVERY_NAME_SIZE];
+    psd_status_t rc = PSD_OK;
+
+    if (!ps_discovery_dir(dir)) {
+        return psd_error_set(err, PSD_IO, "neither XDG_RUNTIME_DIR nor HOME is set");
+    }
+    if (doc == NULL || !fill_discovery(self, doc) || !ps_doc_print(doc, &text) ||
+        !ps_buffer_print(&text, "\n")) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a document");
+    }
+    rc = ps_place_make(dir, S_IRWXU, &path, err);
+    if (rc == PSD_OK) {
+        ps_discovery_sweep(path, self->ipc);
+        ps_discovery_name(ps_discovery_port(self->endpoint), name);
+        rc = ps_place_write(path, name, S_IRUSR | S_IWUSR,
+                            (ps_bytes_t){.data = text.data, .size = text.size}, err);
+    }
+    return rc;
+}
+
+/* Without it psd serves as well: its user names the endpoint with the key. */
+static void announce_to_user(const ps_server_t *self)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    char quoted[512];
+
+    if (is_found_by_port(self) && write_discovery(self, err) != PSD_OK) {
+        ps_log(PS_LOG_WARN, "discovery_failed", "error=%s hint=\"use the endpoint with its key\"",
+               ps_log_quote(psd_error_text(err), quoted, sizeof quoted));
+    }
+}
+
+void ps_server_withdraw(const ps_server_t *self)
+{
+    if (is_found_by_port(self)) {
+        ps_discovery_withdraw(ps_discovery_port(self->endpoint), self->ipc);
+    }
+}
+
 psd_status_t ps_server_announce(const ps_server_t *self, const char *http, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
@@ -51,6 +118,9 @@ psd_status_t ps_server_announce(const ps_server_t *self, const char *http, psd_e
     }
     if (rc == PSD_OK) {
         rc = ps_place_write(self->dir, PS_ANNOUNCEMENT, 0600, bytes, err);
+    }
+    if (rc == PSD_OK) {
+        announce_to_user(self);
     }
     return rc;
 }

@@ -141,6 +141,7 @@ void ps_server_remove_files(const ps_server_t *self)
 {
     if (self->control != NULL || self->member != NULL) {
         ps_place_remove(self->dir, PS_ANNOUNCEMENT);
+        ps_server_withdraw(self);
     }
     if (self->run_lock >= 0) {
         ps_place_remove(self->run_dir, PS_ANNOUNCEMENT);

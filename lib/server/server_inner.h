@@ -4,6 +4,8 @@
 #ifndef PS_SERVER_SERVER_INNER_H
 #define PS_SERVER_SERVER_INNER_H
 
+#include <limits.h>
+
 #include "server/nodes/member.h"
 #include "server/quorum/replica.h"
 #include "server/server.h"
@@ -43,6 +45,7 @@ struct ps_server {
     ps_plugins_t plugins;
     ps_key_pair_t keys;              /* of this node; with rights */
     char admin_key[PS_KEY_SIZE + 1]; /* public; of the first admin */
+    char admin_file[PATH_MAX];       /* its key file, if this host has it */
     ps_rights_t *rights;             /* owned; NULL: nobody needs a key */
     ps_audit_log_t *audit;           /* owned; NULL: audit.files is 0 */
     bool rights_are_old;             /* of a time when it led: they may never have been */
@@ -65,6 +68,8 @@ void ps_server_settle_hosts(ps_server_t *self);
 PSD_MUST_CHECK psd_status_t ps_server_open_port(ps_server_t *self, psd_error_t *err);
 /* Closes what only a running node has. Its directories are still locked. */
 void ps_server_remove_files(const ps_server_t *self);
+/* server_announce.c: programs of its user find it no longer by its port. */
+void ps_server_withdraw(const ps_server_t *self);
 
 /* ---- server_keys.c: where security.level asks for keys; else nothing happens ---- */
 

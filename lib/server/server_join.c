@@ -8,9 +8,11 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "server/config/endpoint.h"
 #include "server/server_inner.h"
 #include "storage/disk/data_dir.h"
 #include "storage/disk/format_note.h"
+#include "transport/discovery/discovery.h"
 #include "wire/messages/doc.h"
 #include "wire/messages/formats.h"
 
@@ -56,17 +58,17 @@ static bool is_default_name(const ps_server_t *self)
     return self->config->origins[PS_KEY_node_name].source == PS_SOURCE_DEFAULT;
 }
 
-/* The registry lets this node's key in, for the token at that endpoint. who: gets the name that the
+/* The registry lets this node's key in, for the pair of a token or an admin, at that endpoint. who: gets the name that the
  * token is for, and the address to join at, which endpoint has. */
 static psd_status_t introduce(ps_server_t *self, ps_member_self_t *who, ps_joined_t *joined,
-                              const char *endpoint, const ps_key_pair_t *token, psd_error_t *err)
+                              const char *endpoint, const ps_key_pair_t *pair, psd_error_t *err)
 {
     PSD_AUTO(ps_member_destroy) ps_member_t *member = NULL;
     ps_socket_args_t socket = ps_server_socket_args(self);
     ps_member_self_t stranger = *who;
     psd_status_t rc = PSD_OK;
 
-    socket.keys = token;
+    socket.keys = pair;
     stranger.only = endpoint;
     stranger.key = self->keys.public_key;
     stranger.has_joined = false;
@@ -85,31 +87,64 @@ static bool has_token(const ps_server_t *self)
     return self->rights != NULL && self->config->security.token_file[0] != '\0';
 }
 
+/* The first address to join at where a psd of this user listens, on this host, that has written
+ * down where its admin's key is. false: there is none. */
+static bool find_admin(ps_server_t *self, char ret_endpoint[PS_ENDPOINT_MAX + 1],
+                       ps_key_pair_t *ret_admin)
+{
+    const ps_text_list_t *urls = &self->config->cluster.join;
+
+    for (size_t i = 0; self->rights != NULL && i < urls->n_items; i++) {
+        ps_discovery_t found;
+
+        if (ps_endpoint_is_local(urls->items[i]) &&
+            ps_discovery_find(ps_discovery_port(urls->items[i]), &found) &&
+            found.key_file[0] != '\0' &&
+            ps_key_file_read(found.key_file, ret_admin, NULL) == PSD_OK) {
+            memcpy(ret_endpoint, found.control, PS_ENDPOINT_MAX + 1);
+            memcpy(self->admin_file, found.key_file, sizeof self->admin_file);
+            return true;
+        }
+    }
+    return false;
+}
+
+static psd_status_t join_by(ps_server_t *self, ps_member_self_t *who, ps_joined_t *joined,
+                            const char *endpoint, const ps_key_pair_t *pair, psd_error_t *err)
+{
+    const ps_socket_args_t socket = ps_server_socket_args(self);
+    psd_status_t rc = introduce(self, who, joined, endpoint, pair, err);
+
+    return rc == PSD_OK ? ps_member_join(self->config, &socket, who, &self->program, &self->member,
+                                         joined, err)
+                        : rc;
+}
+
 /* A token is looked at only when it is needed: by a node that is not known yet. */
 static psd_status_t join(ps_server_t *self, ps_member_self_t *who, ps_joined_t *joined,
                          psd_error_t *err)
 {
     const ps_socket_args_t socket = ps_server_socket_args(self);
-    PSD_AUTO(ps_key_pair_done) ps_key_pair_t token = {.name = ""};
+    PSD_AUTO(ps_key_pair_done) ps_key_pair_t pair = {.name = ""}; /* by which it is let in */
     char endpoint[PS_ENDPOINT_MAX + 1];
     psd_status_t rc = PSD_DENIED;
     psd_status_t read = PSD_OK;
 
+    if (find_admin(self, endpoint, &pair) && !who->has_joined && !has_token(self)) {
+        return join_by(self, who, joined, endpoint, &pair, err);
+    }
     if (who->has_joined || !has_token(self)) {
         rc = ps_member_join(self->config, &socket, who, &self->program, &self->member, joined, err);
     }
     if ((rc != PSD_DENIED && rc != PSD_CONFIG) || !has_token(self)) {
         return rc;
     }
-    read = ps_server_read_token(self, endpoint, &token, who->has_joined ? NULL : err);
+    read = ps_server_read_token(self, endpoint, &pair, who->has_joined ? NULL : err);
     if (read != PSD_OK) { /* of a node that has joined, why it is not let in says more */
         return who->has_joined ? rc : read;
     }
     psd_error_clear(err);
-    rc = introduce(self, who, joined, endpoint, &token, err);
-    return rc == PSD_OK ? ps_member_join(self->config, &socket, who, &self->program, &self->member,
-                                         joined, err)
-                        : rc;
+    return join_by(self, who, joined, endpoint, &pair, err);
 }
 
 psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err)

@@ -117,6 +117,7 @@ psd_status_t ps_server_settle_keys(ps_server_t *self, bool joins, psd_error_t *e
     } else if (rc == PSD_OK) {
         rc = settle(self, ADMIN_KEY, "admin", &admin, err);
         memcpy(self->admin_key, admin.public_key, sizeof self->admin_key);
+        (void)snprintf(self->admin_file, sizeof self->admin_file, "%s/" ADMIN_KEY, self->dir);
     }
     if (rc == PSD_OK) {
         ps_server_tell_rights(self);

@@ -4,7 +4,9 @@
 # and message needs a right, and who has none hears so at once.
 # shellcheck source-path=SCRIPTDIR source=nodes_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/nodes_lib.sh"
-export PSD_SHARDS=1 PSD_LANE_PEERS=group PSD_RUNTIME_DIR=$work/run PSD_SECURITY_LEVEL=encrypt
+# Programs of this user do not find psd by its port: they need the key, as others do.
+psd_env=(XDG_RUNTIME_DIR="$work/other" PSD_RUNTIME_DIR="$work/run")
+export PSD_SHARDS=1 PSD_LANE_PEERS=group PSD_SECURITY_LEVEL=encrypt
 chmod 711 "$work"
 me=$(id -u)
 ipc=ipc://$work/run/psd.ipc
@@ -180,7 +182,7 @@ else
 fi
 
 # ---- a node that would join ----
-PSD_SECURITY_LEVEL=plain PSD_RUNTIME_DIR="" "$PSD_PROGRAM" --data-dir "$work/rogue" --join "$bare" \
+PSD_SECURITY_LEVEL=plain "$PSD_PROGRAM" --data-dir "$work/rogue" --join "$bare" \
     --listen tcp://127.0.0.1:0 >"$work/rogue.log" 2>&1 &
 rogue=$!
 wait_for grep -sq registry_silent "$work/rogue.log"
@@ -190,7 +192,7 @@ wait "$rogue" 2>/dev/null
 as admin expect 0 node list -o name
 out_is 'n0'
 rc=0
-PSD_RUNTIME_DIR="" timeout 60 "$PSD_PROGRAM" --data-dir "$work/joins" --join "$bare" \
+timeout 60 "$PSD_PROGRAM" --data-dir "$work/joins" --join "$bare" \
     >"$work/joins.log" 2>&1 || rc=$?
 [ "$rc" -eq 2 ] || fail "joining under encrypt: $rc"
 grep -q 'this node has no token; an admin there makes one' "$work/joins.log" ||
@@ -200,7 +202,7 @@ grep -q 'this node has no token; an admin there makes one' "$work/joins.log" ||
 kill_node n0
 mv "$work/n0/node.key" "$work/kept.key"
 rc=0
-PSD_RUNTIME_DIR="" timeout 60 "$PSD_PROGRAM" --data-dir "$work/n0" --listen tcp://127.0.0.1:0 \
+timeout 60 "$PSD_PROGRAM" --data-dir "$work/n0" --listen tcp://127.0.0.1:0 \
     >"$work/lost.log" 2>&1 || rc=$?
 [ "$rc" -eq 2 ] || fail "without node.key: $rc"
 grep -q 'node.key is missing' "$work/lost.log" || fail "no reason: $(cat "$work/lost.log")"

@@ -5,7 +5,9 @@
 # after its time. PSD_ROTATIONS=100 is the whole of it, with its bound of 2 s on each push.
 # shellcheck source-path=SCRIPTDIR source=nodes_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/nodes_lib.sh"
-export PSD_SHARDS=1 PSD_RUNTIME_DIR=$work/run PSD_SECURITY_LEVEL=encrypt PSD_HTTP_LISTEN=off
+# Programs of this user do not find psd by its port: they need the key, as others do.
+psd_env=(XDG_RUNTIME_DIR="$work/other" PSD_RUNTIME_DIR="$work/run")
+export PSD_SHARDS=1 PSD_SECURITY_LEVEL=encrypt PSD_HTTP_LISTEN=off
 ipc=ipc://$work/run/psd.ipc
 rotations=${PSD_ROTATIONS:-2}
 pause_ms=$((rotations < 100 ? 30000 : 2000)) # a busy machine may be slow

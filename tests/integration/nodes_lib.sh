@@ -9,6 +9,7 @@ export PSD_CHECKPOINT_DIR=$work/checkpoints
 export PSD_CLUSTER_SUSPECT_AFTER=3000 # a busy machine makes no node silent
 export PSD_REGISTRY_VOTERS=1          # … and nobody else lead, where that is not the matter
 declare -A pids=()
+psd_env=() # variables that psd sees, and clients do not
 job=
 
 end_nodes() {
@@ -31,7 +32,7 @@ node() {
     local name=$1 join=()
     rm -f "$work/$2$name/endpoints.json"
     [ "$name" = n0 ] || join=(--join "$PSCLI_ENDPOINT")
-    PSD_NODE_NAME=$name "$PSD_PROGRAM" --data-dir "$work/$2$name" \
+    env "${psd_env[@]}" PSD_NODE_NAME="$name" "$PSD_PROGRAM" --data-dir "$work/$2$name" \
         --listen "tcp://127.0.0.1:${3:-0}" "${join[@]}" \
         >>"$work/$2$name.log" 2>&1 &
     pids[$name]=$!

@@ -153,8 +153,8 @@ struct psd_client {
     bool has_gathered;        /* the servers of its job were there when its process's node began */
     char *endpoint;           /* owned; as given: of one control port, or several */
     ps_context_t *context;    /* owned */
-    ps_key_pair_t keys;       /* of PSD_KEY_FILE … */
-    bool has_keys;            /* … if that is set */
+    ps_key_pair_t keys;       /* of PSD_KEY_FILE, else of an admin (discover.h) … */
+    bool has_keys;            /* … if there is one */
     ps_key_watch_t key_watch; /* of that file */
 
     /* control */

@@ -15,6 +15,7 @@
 #include "base/handover.h"
 #include "base/log.h"
 #include "client/connection/client_state.h"
+#include "client/connection/discover.h"
 #include "transport/threads/fork.h"
 #include "transport/threads/thread.h"
 
@@ -266,7 +267,10 @@ static psd_status_t connect_to(const ps_beat_t *self, ps_socket_t **ret_socket, 
                                    .patience_ms = PS_PATIENCE_SMALL_MS,
                                    .keys = self->has_keys ? &self->keys : NULL};
 
-    return ps_socket_connect(ps_finder_endpoint(&self->finder), &args, ret_socket, err);
+    char endpoint[PS_ENDPOINT_MAX + 1];
+
+    ps_discover(ps_finder_endpoint(&self->finder), self->has_keys, endpoint);
+    return ps_socket_connect(endpoint, &args, ret_socket, err);
 }
 
 /* Another node may have the registry. An address that does not work is as good

@@ -90,6 +90,19 @@ static bool find_host(const char *endpoint, size_t length, char ret_host[HOST_SI
     return true;
 }
 
+bool ps_own_address_is_here(const char *endpoint)
+{
+    char host[HOST_SIZE];
+    char own[PS_ADDRESS_SIZE];
+    bool is_same = false;
+
+    if (!find_host(endpoint, strcspn(endpoint, "#"), host)) {
+        return false;
+    }
+    return ps_address_is_local(host) ||
+           (ps_own_address(host, own, &is_same, NULL) == PSD_OK && is_same);
+}
+
 psd_status_t ps_own_address_to(const char *endpoints, char ret_own[PS_ADDRESS_SIZE],
                                psd_error_t *err)
 {

@@ -24,6 +24,8 @@ PSD_MUST_CHECK psd_status_t ps_own_address(const char *host, char ret_own[PS_ADD
                                            bool *ret_is_same, psd_error_t *err);
 /* Whether only this host reaches that address. */
 bool ps_address_is_local(const char *address);
+/* Whether the host of tcp://HOST:PORT is this one. A name is looked up. */
+bool ps_own_address_is_here(const char *endpoint);
 /*
  * As ps_own_address, on the way to the first of the endpoints that is a tcp:// one and has a route.
  *

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "client/connection/client_state.h"
+#include "client/connection/discover.h"
 #include "transport/sockets/reach.h"
 
 #define HIGH_WATER 1000
@@ -25,13 +26,40 @@ static psd_status_t connect_to(psd_client_t *self, ps_socket_t **ret_socket, psd
                                    .keys = self->has_keys ? &self->keys : NULL,
                                    .is_watched = true};
 
-    return ps_socket_connect(ps_finder_endpoint(&self->finder), &args, ret_socket, err);
+    char endpoint[PS_ENDPOINT_MAX + 1];
+
+    ps_discover(ps_finder_endpoint(&self->finder),
+                self->has_keys || self->options.transport == PS_TRANSPORT_TCP, endpoint);
+    return ps_socket_connect(endpoint, &args, ret_socket, err);
+}
+
+/* Over tcp a psd of this user wants a key, which its admin has. */
+static psd_status_t find_key(psd_client_t *self, psd_error_t *err)
+{
+    char path[PATH_MAX];
+    bool found = false;
+
+    if (self->has_keys || self->options.transport != PS_TRANSPORT_TCP) {
+        return PSD_OK;
+    }
+    for (size_t i = 0; !found && i < self->finder.n; i++) {
+        found = ps_discover_key(self->finder.items[i].endpoint, path);
+    }
+    if (!found) {
+        return PSD_OK;
+    }
+    ps_key_watch_begin(&self->key_watch, path);
+    self->has_keys = true;
+    return ps_key_file_read(path, &self->keys, err);
 }
 
 psd_status_t ps_registry_open(psd_client_t *self, psd_error_t *err)
 {
     psd_status_t rc = ps_finder_init(&self->finder, self->endpoint, err);
 
+    if (rc == PSD_OK) {
+        rc = find_key(self, err);
+    }
     return rc == PSD_OK ? connect_to(self, &self->control, err) : rc;
 }
 

@@ -84,8 +84,11 @@ PSD_EXPORT void psd_options_set_on_wait(psd_options_t *self, psd_on_wait_t *on_w
  * endpoint  in  "tcp://host:port" or "ipc://path" of any node, or up to 16 of
  *               them with commas between them: the first that answers. NULL:
  *               $PSD_ENDPOINT, else the psd of this host as endpoints.json in
- *               $PSD_RUNTIME_DIR or /run/psd names it (over its unix socket if
- *               that accepts the client), else tcp://127.0.0.1:7171. "embed:": a
+ *               $PSD_RUNTIME_DIR names it; if that is not set, in the default data
+ *               directory of this user, if that psd runs, else in /run/psd (over its unix
+ *               socket if that accepts the client), else tcp://127.0.0.1:7171. A psd of
+ *               this host and user that asks for keys is reached by "tcp://127.0.0.1:port"
+ *               as well: over its unix socket, or with the key of its admin. "embed:": a
  *               server in this process, which all its clients share; it starts
  *               with the first and ends with the last one, or with the process.
  *               "embed:" and an endpoint: a node here, which joins that cluster; others

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/env.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "server/config/endpoint.h"
@@ -337,16 +338,10 @@ static void take_first_dir(const char *list, char *ret, size_t size)
 static void default_data_dir(char *ret, size_t size)
 {
     const char *state = getenv("STATE_DIRECTORY");
-    const char *xdg = getenv("XDG_STATE_HOME");
-    const char *home = getenv("HOME");
 
     if (state != NULL && state[0] == '/') {
         take_first_dir(state, ret, size);
-    } else if (xdg != NULL && xdg[0] == '/') {
-        (void)snprintf(ret, size, "%s/psd", xdg);
-    } else if (home != NULL && home[0] == '/') {
-        (void)snprintf(ret, size, "%s/.local/state/psd", home);
-    } else {
+    } else if (!ps_env_state_dir(ret, size)) {
         ret[0] = '\0';
     }
 }

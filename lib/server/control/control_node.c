@@ -3,6 +3,7 @@
 #include "server/state/control_inner.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -177,6 +178,43 @@ static psd_status_t read_invited(ps_control_t *self, const ps_doc_t *doc, const 
     return rc;
 }
 
+/* An admin starts it, and shows its key: that counts from now on. */
+static psd_status_t read_brought(ps_control_t *self, const ps_doc_t *doc,
+                                 char ret_name[PS_NAME_MAX + 1], psd_error_t *err)
+{
+    const ps_principal_t *known = NULL;
+    const char *key = NULL;
+    const char *name = NULL;
+    psd_status_t rc = ps_doc_get_text(doc, "key", PS_PUBLIC_KEY_SIZE, &key, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    known = ps_registry_principal_by_key(self->is.registry, key);
+    if (known != NULL && ps_principal_is_node(known) && !known->denied) { /* it asks again */
+        (void)snprintf(ret_name, PS_NAME_MAX + 1, "%s", known->name + strlen(PS_NODE_PRINCIPAL));
+        return read_speaker(self, doc, &name, err);
+    }
+    rc = read_joining(self, doc, ret_name, err);
+    if (rc == PSD_OK) {
+        rc = ps_control_check_guest(self, ret_name, err);
+    }
+    return rc == PSD_OK ? ps_control_know_node(self, ret_name, key, err) : rc;
+}
+
+static psd_status_t settle_joining(ps_control_t *self, const ps_control_request_t *request,
+                                   char ret_name[PS_NAME_MAX + 1], psd_error_t *err)
+{
+    const ps_invite_t *invite = NULL;
+
+    if (self->is.rights == NULL || ps_control_is_node(self, &request->caller)) {
+        return read_joining(self, request->doc, ret_name, err);
+    }
+    invite = ps_invites_find(&self->invites, request->caller.key);
+    return invite == NULL ? read_brought(self, request->doc, ret_name, err)
+                          : read_invited(self, request->doc, invite, ret_name, err);
+}
+
 /* What the node must know before it starts its shards. Changes nothing but who is known. */
 psd_status_t ps_control_node_join(ps_control_t *self, ps_control_request_t *request,
                                   psd_error_t *err)
@@ -186,10 +224,7 @@ psd_status_t ps_control_node_join(ps_control_t *self, ps_control_request_t *requ
     ps_id_t uuid;
     const char *cluster_name = ps_registry_cluster(self->is.registry, &uuid);
     uint64_t session = ps_registry_old_sessions(self->is.registry);
-    const ps_invite_t *invite =
-        self->is.rights == NULL ? NULL : ps_invites_find(&self->invites, request->caller.key);
-    psd_status_t rc = invite == NULL ? read_joining(self, request->doc, name, err)
-                                     : read_invited(self, request->doc, invite, name, err);
+    psd_status_t rc = settle_joining(self, request, name, err);
 
     if (rc != PSD_OK) {
         return rc;
