@@ -196,7 +196,7 @@ psd_status_t ps_client_connect(const char *endpoint, const psd_options_t *option
     args.cluster = self->cluster;
     args.client = self->id;
     args.session = self->number;
-    args.filters = PS_FILTER_BITS_ALL | PS_SPEAKS_TIMES;
+    args.filters = PS_FILTER_BITS_ALL | PS_SPEAKS_TIMES | PS_SPEAKS_BUNDLES;
     rc = ps_session_new(&args, &self->session, err);
     if (rc == PSD_OK) {
         tell_guest(self);

@@ -151,7 +151,7 @@ static void look_at_sizes(const overlay_relay_t *relay)
     uint64_t least = 0;
 
     for (size_t i = 0; i < relay->courier.n_links; i++) {
-        uint64_t bytes = ps_session_chunk_bytes(relay->courier.session, i);
+        uint64_t bytes = ps_session_bundle_bytes(relay->courier.session, i);
 
         least = bytes > 0 && (least == 0 || bytes < least) ? bytes : least;
     }

@@ -46,7 +46,7 @@ static bool ends_clock(const ps_message_t *message)
 
 static bool fits(const overlay_life_t *life, uint64_t link, uint64_t size)
 {
-    return size > 0 && size + BESIDE_BYTES <= ps_session_chunk_bytes(life->client.session, link);
+    return size > 0 && size + BESIDE_BYTES <= ps_session_bundle_bytes(life->client.session, link);
 }
 
 static bool has_turn(const overlay_t *self, overlay_queue_t *queue, const overlay_op_t *op,

@@ -163,7 +163,7 @@ static void look_at_sizes(const ps_relay_thread_t *self)
     uint64_t least = 0;
 
     for (size_t i = 0; i < courier->n_links; i++) {
-        uint64_t bytes = ps_session_chunk_bytes(courier->session, i);
+        uint64_t bytes = ps_session_bundle_bytes(courier->session, i);
 
         least = bytes > 0 && (least == 0 || bytes < least) ? bytes : least;
     }

@@ -22,7 +22,7 @@
 #define PS_RELAY_STRANGERS_MAX 32 /* connections that have proved nothing, at a time */
 #define PS_RELAY_UNDER_WAY_MAX 1024
 #define PS_RELAY_TURN_MAX 256 /* messages of a connection or port in one turn: others wait too */
-/* A bundle is one frame, of at most a shard's chunk_bytes. A stranger can make a relay hold as
+/* A bundle is one frame, of at most PS_BUNDLE_BYTES. A stranger can make a relay hold as
  * much. */
 #define PS_RELAY_FRAME_BYTES (UINT64_C(4) << 20)
 

@@ -89,7 +89,7 @@ static bool is_all_of_its_clock(ps_request_queue_t *queue, uint64_t seq)
 
 bool ps_lend_fits(const psd_client_t *client, uint64_t link, uint64_t size)
 {
-    return size > 0 && size + BESIDE_BYTES <= ps_session_chunk_bytes(client->session, link);
+    return size > 0 && size + BESIDE_BYTES <= ps_session_bundle_bytes(client->session, link);
 }
 
 static bool fits(const psd_client_t *client, const ps_effect_t *effect)

@@ -113,7 +113,7 @@ typedef struct ps_op_start {
  * its partition have arrived, so that they are not those of a later clock. It
  * ends with a PS_EFFECT_DONE whose `to` is the op and whose message is ACK,
  * VALUES (with payload) or REFUSED. Until then the session holds the payload.
- * A BUNDLE of more bytes than the shard's chunk_bytes ends with PSD_LIMIT when its turn comes.
+ * A BUNDLE of more bytes than the shard takes ends with PSD_LIMIT when its turn comes.
  * A BUNDLE is of the epoch in which it was started: it ends with PSD_SPLIT where it would go in
  * another one, and each of its origins sends its own.
  * A BUNDLE is sent once for each connection: where the shard is silent, it is
@@ -200,6 +200,8 @@ PSD_MUST_CHECK bool ps_session_link_of(const ps_session_t *self, uint32_t table,
                                        uint64_t *ret_link);
 /* The chunk size of values on a link; 0 before its WELCOME. */
 uint32_t ps_session_chunk_bytes(const ps_session_t *self, uint64_t link);
+/* The largest bundle that the shard of a link takes; 0 before its WELCOME. */
+uint32_t ps_session_bundle_bytes(const ps_session_t *self, uint64_t link);
 /* Filters that both ends of a link support; 0 before its WELCOME. */
 uint32_t ps_session_filters(const ps_session_t *self, uint64_t link);
 /* Largest body of one slice on any link; UINT64_MAX before a WELCOME. */

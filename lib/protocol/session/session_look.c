@@ -55,6 +55,11 @@ uint32_t ps_session_chunk_bytes(const ps_session_t *self, uint64_t link)
     return link < self->n_links ? self->links[link]->chunk_bytes : 0;
 }
 
+uint32_t ps_session_bundle_bytes(const ps_session_t *self, uint64_t link)
+{
+    return link < self->n_links ? ps_link_bundle_bytes(self->links[link]) : 0;
+}
+
 uint32_t ps_session_filters(const ps_session_t *self, uint64_t link)
 {
     return link < self->n_links ? self->links[link]->filters : 0;

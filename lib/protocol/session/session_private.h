@@ -153,6 +153,15 @@ struct ps_link {
     ps_bulk_t bulk;
 };
 
+/* Of the largest bundle that its shard takes; 0 before its WELCOME. */
+static inline uint32_t ps_link_bundle_bytes(const ps_link_t *self)
+{
+    bool takes_most = self->chunk_bytes > PS_BUNDLE_BYTES ||
+                      (self->chunk_bytes > 0 && (self->filters & PS_SPEAKS_BUNDLES) != 0);
+
+    return takes_most ? PS_BUNDLE_BYTES : self->chunk_bytes;
+}
+
 struct ps_session {
     ps_session_args_t args;
     ps_identity_t *identities; /* owned; the first is that of args */

@@ -128,7 +128,8 @@ static psd_status_t step_hello(ps_shard_t *self, const ps_event_t *event)
     const ps_msg_hello_t *hello = &event->message->hello;
     uint64_t conn = event->conn;
     PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
-    uint32_t filters = hello->filters & (PS_FILTER_BITS_ALL | PS_SPEAKS_TIMES);
+    uint32_t bundles = self->step.args.record_bytes >= PS_BUNDLE_BYTES ? PS_SPEAKS_BUNDLES : 0;
+    uint32_t filters = hello->filters & (PS_FILTER_BITS_ALL | PS_SPEAKS_TIMES | bundles);
     psd_status_t rc = check_hello(self, hello, event->last_session, why);
 
     if (rc == PSD_OK && has_ended(self, hello->session)) {

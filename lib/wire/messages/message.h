@@ -77,6 +77,9 @@ typedef enum ps_read_op {
 
 /* Among the filters of HELLO and WELCOME: both ends know PS_FLAG_TIMES. */
 #define PS_SPEAKS_TIMES UINT32_C(0x80000000)
+/* The shard takes a BUNDLE of PS_BUNDLE_BYTES in one frame, though its chunk_bytes are fewer. */
+#define PS_SPEAKS_BUNDLES UINT32_C(0x40000000)
+#define PS_BUNDLE_BYTES ((UINT32_C(4) << 20) - (UINT32_C(64) << 10))
 
 /* Field types: u8 u16 u32 u64 as they are; id: ps_id_t, 16 bytes.
  * SLICE(X) are the fields of a ps_slice_t (member `slice`). */

@@ -143,7 +143,7 @@ Test(session_bundle, one_that_the_shard_may_not_take_is_not_sent)
 
     get_ready(f);
     (void)bundle_of(f, 0, 65);
-    EXPECT(f, "end 2 LIMIT: a bundle of more bytes than chunk_bytes\n");
+    EXPECT(f, "end 2 LIMIT: a bundle of more bytes than the shard takes\n");
     cr_assert_eq(ps_session_pending(f->session, true), 0);
     (void)bundle_of(f, 0, 64);
     EXPECT(f, "0 < BUNDLE\n");
