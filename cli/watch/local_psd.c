@@ -15,7 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
-#include "base/env.h"
+#include "transport/environment/environment.h"
 
 #define PATH_SIZE 4200
 #define TOKEN_DIGITS (PS_LOCAL_TOKEN_SIZE - 1)
@@ -42,7 +42,7 @@ static void find_places(const ps_cli_t *cli, places_t *self)
         (void)snprintf(self->at[self->n++], PATH_SIZE, "%.4000s", given);
         return;
     }
-    self->n += ps_env_state_dir(self->at[self->n], PATH_SIZE) ? 1 : 0;
+    self->n += ps_environment_state_dir(self->at[self->n], PATH_SIZE) ? 1 : 0;
     (void)snprintf(self->at[self->n++], PATH_SIZE, SYSTEM_DIR);
 }
 

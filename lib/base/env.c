@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -90,18 +89,4 @@ bool ps_env_next(char *const *environment, size_t *at, const char *prefix,
         }
     }
     return false;
-}
-
-bool ps_env_state_dir(char *ret_dir, size_t size)
-{
-    const char *state = getenv("XDG_STATE_HOME");
-    const char *home = getenv("HOME");
-    int n = 0;
-
-    if (state != NULL && state[0] == '/') {
-        n = snprintf(ret_dir, size, "%s/psd", state);
-    } else if (home != NULL && home[0] == '/') {
-        n = snprintf(ret_dir, size, "%s/.local/state/psd", home);
-    }
-    return n > 0 && (size_t)n < size;
 }

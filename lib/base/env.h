@@ -46,9 +46,6 @@ bool ps_env_is_known(const char *name);
 /* Is text a value of that setting? name is what the error calls it. Errors: PSD_INVALID. */
 PSD_MUST_CHECK psd_status_t ps_env_check(const ps_env_setting_t *self, const char *text,
                                          const char *name, psd_error_t *err);
-/* Where this user's psd keeps its state if nothing else is said: psd in $XDG_STATE_HOME, else in
- * ~/.local/state. false: neither is there to say, or it is too long. */
-bool ps_env_state_dir(char *ret_dir, size_t size);
 /*
  * The next name in `environment` (as environ has it) that begins with prefix;
  * skips names of PS_ENV_NAME_SIZE bytes and more.

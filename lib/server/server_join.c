@@ -58,8 +58,8 @@ static bool is_default_name(const ps_server_t *self)
     return self->config->origins[PS_KEY_node_name].source == PS_SOURCE_DEFAULT;
 }
 
-/* The registry lets this node's key in, for the pair of a token or an admin, at that endpoint. who: gets the name that the
- * token is for, and the address to join at, which endpoint has. */
+/* The registry lets this node's key in, for the pair of a token or of an admin, at that endpoint.
+ * who: gets the name that it is let in under, and the address to join at, which endpoint has. */
 static psd_status_t introduce(ps_server_t *self, ps_member_self_t *who, ps_joined_t *joined,
                               const char *endpoint, const ps_key_pair_t *pair, psd_error_t *err)
 {

@@ -33,7 +33,7 @@ SUB_FLOORS = {
     },
     "model": {"tables": 0, "updaters": 1, "rows": 2, "combine": 3, "store": 3},
     "wire": {"messages": 0, "records": 1, "filters": 1},
-    "transport": {"environment": 0, "keys": 0, "threads": 0, "lane": 1, "sockets": 2},
+    "transport": {"environment": 0, "keys": 0, "threads": 0, "lane": 1, "sockets": 2, "discovery": 3},
     "data": {
         "proto": 0,
         "streams": 0,

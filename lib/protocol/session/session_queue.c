@@ -373,7 +373,8 @@ static bool waits_for_values(const ps_part_t *part, const ps_op_t *op)
  * it comes. */
 static bool is_too_large(const ps_link_t *link, const ps_op_t *op)
 {
-    return op->ask.kind == PS_KIND_BUNDLE && ps_payload_size(op->ask.payload) > ps_link_bundle_bytes(link);
+    return op->ask.kind == PS_KIND_BUNDLE &&
+           ps_payload_size(op->ask.payload) > ps_link_bundle_bytes(link);
 }
 
 /* Within an epoch the partition refuses sessions that it has forgotten. A new primary may not know
@@ -389,7 +390,8 @@ static bool end_bundle(ps_session_t *self, const ps_link_t *link, ps_op_t *op, p
     if (is_of_another_epoch(op)) {
         ps_op_end_locally(self, op, PSD_SPLIT, "the partition has a new epoch", outbox);
     } else if (is_too_large(link, op)) {
-        ps_op_end_locally(self, op, PSD_LIMIT, "a bundle of more bytes than the shard takes", outbox);
+        ps_op_end_locally(self, op, PSD_LIMIT, "a bundle of more bytes than the shard takes",
+                          outbox);
     } else {
         return false;
     }

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/env.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "server/config/endpoint.h"
@@ -341,7 +340,7 @@ static void default_data_dir(char *ret, size_t size)
 
     if (state != NULL && state[0] == '/') {
         take_first_dir(state, ret, size);
-    } else if (!ps_env_state_dir(ret, size)) {
+    } else if (!ps_environment_state_dir(ret, size)) {
         ret[0] = '\0';
     }
 }

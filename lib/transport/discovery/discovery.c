@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/env.h"
+#include "transport/environment/environment.h"
 #include "transport/sockets/reach.h"
 #include "wire/messages/doc.h"
 
@@ -63,7 +63,8 @@ bool ps_discovery_dir(char ret_dir[PATH_MAX])
         n = snprintf(ret_dir, PATH_MAX, "%s/psd", runtime);
     } else if (has_user_dir(base)) {
         n = snprintf(ret_dir, PATH_MAX, "%s/psd", base);
-    } else if (ps_env_state_dir(base, sizeof base) && gethostname(host, sizeof host - 1) == 0) {
+    } else if (ps_environment_state_dir(base, sizeof base) &&
+               gethostname(host, sizeof host - 1) == 0) {
         n = snprintf(ret_dir, PATH_MAX, "%s/run/%s", base, host);
     }
     return n > 0 && n < PATH_MAX;
@@ -108,16 +109,16 @@ static bool read_file(const char *dir, const char *name, bool is_shared, ps_doc_
     uint8_t text[TEXT_BYTES_MAX];
     int n = snprintf(path, sizeof path, "%s/%s", dir, name);
     PSD_AUTO(close_at)
-    int fd = n < 0 || n >= PATH_MAX ? -1
-                                    : open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd =
+        n < 0 || n >= PATH_MAX ? -1 : open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     ssize_t size = 0;
 
     if (fd < 0 || !is_trusted(dir, fd, is_shared)) {
         return false;
     }
     size = read(fd, text, sizeof text);
-    return size > 0 && ps_doc_parse((ps_bytes_t){.data = text, .size = (size_t)size}, ret_doc,
-                                    NULL) == PSD_OK;
+    return size > 0 &&
+           ps_doc_parse((ps_bytes_t){.data = text, .size = (size_t)size}, ret_doc, NULL) == PSD_OK;
 }
 
 /* The text of a key, when it begins as it must; else "". */
@@ -171,8 +172,7 @@ void ps_discovery_sweep(const char *dir, const char *ipc)
         size_t length = strlen(at->d_name);
         ps_discovery_t one;
 
-        if (length > strlen(SUFFIX) &&
-            strcmp(at->d_name + length - strlen(SUFFIX), SUFFIX) == 0 &&
+        if (length > strlen(SUFFIX) && strcmp(at->d_name + length - strlen(SUFFIX), SUFFIX) == 0 &&
             read_one(dir, at->d_name, false, &one) &&
             (strcmp(one.ipc, ipc) == 0 || !ps_reach_ipc_listens(one.ipc))) {
             (void)unlinkat(dirfd(list), at->d_name, 0);
@@ -215,7 +215,7 @@ static bool find_own(ps_discovery_t *ret)
 {
     char dir[PATH_MAX];
 
-    return ps_env_state_dir(dir, sizeof dir) && read_one(dir, ANNOUNCEMENT, false, ret) &&
+    return ps_environment_state_dir(dir, sizeof dir) && read_one(dir, ANNOUNCEMENT, false, ret) &&
            ps_reach_ipc_listens(ret->ipc);
 }
 

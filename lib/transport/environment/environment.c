@@ -264,3 +264,17 @@ psd_status_t ps_environment_file(const char *path, char *ret_text, size_t size, 
     *ret_length = n;
     return PSD_OK;
 }
+
+bool ps_environment_state_dir(char *ret_dir, size_t size)
+{
+    const char *state = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    int n = 0;
+
+    if (state != NULL && state[0] == '/') {
+        n = snprintf(ret_dir, size, "%s/psd", state);
+    } else if (home != NULL && home[0] == '/') {
+        n = snprintf(ret_dir, size, "%s/.local/state/psd", home);
+    }
+    return n > 0 && (size_t)n < size;
+}

@@ -90,4 +90,7 @@ PSD_MUST_CHECK psd_status_t ps_environment_file(const char *path, char *ret_text
                                                 size_t *ret_length, psd_error_t *err);
 /* Is a variable set that psd refuses? Errors: PSD_INVALID by its name. */
 PSD_MUST_CHECK psd_status_t ps_environment_check(psd_error_t *err);
+/* Where this user's psd keeps its state if nothing else is said: psd in $XDG_STATE_HOME, else in
+ * ~/.local/state. false: neither is there to say, or it is too long. */
+bool ps_environment_state_dir(char *ret_dir, size_t size);
 #endif

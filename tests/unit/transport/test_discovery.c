@@ -81,10 +81,14 @@ Test(discovery, the_port_of_an_endpoint)
     static const struct {
         const char *endpoint;
         uint32_t port;
-    } ROWS[] = {{"tcp://127.0.0.1:4321", 4321}, {"tcp://[::1]:4321" KEY, 4321},
-                {"tcp://host:65536", 0},        {"tcp://host:12x", 0},
-                {"tcp://host", 0},              {"ipc:///run/psd.ipc:12", 0},
-                {"tcp://", 0},                  {"", 0}};
+    } ROWS[] = {{"tcp://127.0.0.1:4321", 4321},
+                {"tcp://[::1]:4321" KEY, 4321},
+                {"tcp://host:65536", 0},
+                {"tcp://host:12x", 0},
+                {"tcp://host", 0},
+                {"ipc:///run/psd.ipc:12", 0},
+                {"tcp://", 0},
+                {"", 0}};
 
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
         cr_expect_eq(ps_discovery_port(ROWS[i].endpoint), ROWS[i].port, "%s", ROWS[i].endpoint);
