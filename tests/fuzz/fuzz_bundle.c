@@ -106,7 +106,7 @@ static void open_shard(ps_type_t type, ps_shard_t **ret_shard, ps_outbox_t *outb
                                       .member = i % MEMBERS,
                                       .joins = 1,
                                       .rows = PS_ROWS_RANGE,
-                                      .type = type,
+                                      .type = (uint8_t)type,
                                       .n_rows = 1,
                                       .n_cols = 4}};
 
