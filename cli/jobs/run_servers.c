@@ -45,10 +45,11 @@ static psd_status_t read_embed(const ps_cli_t *cli, const char *rest, ps_launch_
     }
     launch->by_ranks = launch->kind == PS_LAUNCH_MPI && ps_ranks_use() != PS_RANKS_UNUSED;
     if (launch->by_ranks && n != launch->n) {
-        return psd_error_set(err, PSD_USAGE,
-                             "--servers is \"%.40s\", and PSD_TRANSPORT is mpi: each rank serves; "
-                             "allowed: " EMBED,
-                             ps_args_text(&cli->args, "servers"));
+        return psd_error_set(
+            err, PSD_USAGE,
+            "--servers is \"%.40s\", and with PSD_TRANSPORT=mpi or mpi,auto each rank serves; "
+            "allowed: " EMBED,
+            ps_args_text(&cli->args, "servers"));
     }
     launch->n_servers = (uint32_t)n;
     launch->embeds = true;

@@ -6,7 +6,7 @@
 #define PS_CLI_ADDRESS_H
 
 #include "cli/launch/hosts.h"
-#include "client/connection/own_address.h"
+#include "transport/discovery/own_address.h"
 
 /*
  * The address of this host on its way to all of the hosts.

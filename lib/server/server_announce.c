@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* endpoints.json: where this node is found; PORT.json: the same, for programs of its user. */
+/* endpoints.json: where this node is found; ADDRESS:PORT.json: the same, for programs of its user.
+ */
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +20,8 @@ static bool fill_announcement(const ps_server_t *self, const char *http, ps_doc_
     bool done = ps_doc_set_text(doc, "node", self->node) &&
                 ps_doc_set_u64(doc, "incarnation", self->incarnation) &&
                 ps_doc_set_text(doc, "control", self->endpoint) &&
-                ps_doc_set_text(doc, "ipc", self->ipc);
+                ps_doc_set_text(doc, "ipc", self->ipc) &&
+                ps_doc_set_text(doc, "listens", self->listens);
 
     shards = done ? ps_doc_add_array(doc, "shards") : NULL;
     done = shards != NULL;
@@ -39,44 +42,41 @@ static psd_status_t announce_to_peers(const ps_server_t *self, ps_bytes_t text, 
     return ps_place_write(self->run_dir, PS_ANNOUNCEMENT, mode, text, err);
 }
 
-/* ---- PORT.json ---- */
+/* ---- ADDRESS:PORT.json ---- */
 
 /* Programs of its user would not get in otherwise, and know no other place of it. */
 static bool is_found_by_port(const ps_server_t *self)
 {
     return self->rights != NULL && self->run_lock < 0 && self->ipc[0] != '\0' &&
-           ps_discovery_port(self->endpoint) != 0;
-}
-
-static bool fill_discovery(const ps_server_t *self, ps_doc_t *doc)
-{
-    return ps_doc_set_text(doc, "control", self->endpoint) &&
-           ps_doc_set_text(doc, "ipc", self->ipc) &&
-           ps_doc_set_text(doc, "key_file", self->admin_file) &&
-           ps_doc_set_u64(doc, "net", ps_discovery_net());
+           self->listens[0] != '\0';
 }
 
 static psd_status_t write_discovery(const ps_server_t *self, psd_error_t *err)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
+    PSD_AUTO(ps_buffer_done) ps_buffer_t name = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
     PSD_AUTO(ps_free_at) char *path = NULL;
+    ps_discovery_t found = {.cluster = self->cluster};
     char dir[PATH_MAX];
-    char name[PS_DISCOVERY_NAME_SIZE];
     psd_status_t rc = PSD_OK;
 
-    if (!ps_discovery_dir(dir)) {
-        return psd_error_set(err, PSD_IO, "neither XDG_RUNTIME_DIR nor HOME is set");
+    memcpy(found.control, self->endpoint, sizeof found.control);
+    memcpy(found.listens, self->listens, sizeof found.listens);
+    (void)snprintf(found.ipc, sizeof found.ipc, "%s", self->ipc);
+    if (self->admin_key[0] != '\0' &&
+        snprintf(found.key_file, PATH_MAX, "%s/" PS_ADMIN_KEY_FILE, self->dir) >= PATH_MAX) {
+        found.key_file[0] = '\0';
     }
-    if (doc == NULL || !fill_discovery(self, doc) || !ps_doc_print(doc, &text) ||
-        !ps_buffer_print(&text, "\n")) {
+    if (!ps_discovery_dir(dir)) {
+        return psd_error_set(err, PSD_IO, "neither XDG_STATE_HOME nor HOME names a directory");
+    }
+    if (!ps_discovery_print(&found, &name, &text)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a document");
     }
     rc = ps_place_make(dir, S_IRWXU, &path, err);
     if (rc == PSD_OK) {
-        ps_discovery_sweep(path, self->ipc);
-        ps_discovery_name(ps_discovery_port(self->endpoint), name);
-        rc = ps_place_write(path, name, S_IRUSR | S_IWUSR,
+        ps_discovery_sweep(self->ipc, true);
+        rc = ps_place_write(path, (const char *)name.data, S_IRUSR | S_IWUSR,
                             (ps_bytes_t){.data = text.data, .size = text.size}, err);
     }
     return rc;
@@ -97,7 +97,7 @@ static void announce_to_user(const ps_server_t *self)
 void ps_server_withdraw(const ps_server_t *self)
 {
     if (is_found_by_port(self)) {
-        ps_discovery_withdraw(ps_discovery_port(self->endpoint), self->ipc);
+        ps_discovery_sweep(self->ipc, false);
     }
 }
 

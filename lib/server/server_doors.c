@@ -101,6 +101,8 @@ static void settle_endpoint(ps_server_t *self)
             bound = ps_socket_endpoint(self->port, i);
         }
     }
+    (void)snprintf(self->listens, sizeof self->listens, "%.*s", PS_ENDPOINT_MAX,
+                   tcp == NULL ? "" : bound);
     if (tcp != NULL && self->advertise[0] != '\0') {
         ps_endpoint_with_host(bound, self->advertise, self->endpoint);
     } else {

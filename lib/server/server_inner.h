@@ -4,14 +4,13 @@
 #ifndef PS_SERVER_SERVER_INNER_H
 #define PS_SERVER_SERVER_INNER_H
 
-#include <limits.h>
-
 #include "server/nodes/member.h"
 #include "server/quorum/replica.h"
 #include "server/server.h"
 #include "server/threads/thread_watch.h"
 
 #define PS_ANNOUNCEMENT "endpoints.json"
+#define PS_ADMIN_KEY_FILE "admin.key"
 #define PS_IPC_DIR_MAX 85 /* so that DIR/shard-255.ipc.lane fits a path */
 
 struct ps_server {
@@ -45,7 +44,6 @@ struct ps_server {
     ps_plugins_t plugins;
     ps_key_pair_t keys;              /* of this node; with rights */
     char admin_key[PS_KEY_SIZE + 1]; /* public; of the first admin */
-    char admin_file[PATH_MAX];       /* its key file, if this host has it */
     ps_rights_t *rights;             /* owned; NULL: nobody needs a key */
     ps_audit_log_t *audit;           /* owned; NULL: audit.files is 0 */
     bool rights_are_old;             /* of a time when it led: they may never have been */
@@ -53,6 +51,7 @@ struct ps_server {
     char host[PS_ENDPOINT_MAX + 1];  /* that the shards bind; "" for ipc alone */
     char advertise[PS_ENDPOINT_MAX + 1];
     char endpoint[PS_ENDPOINT_MAX + 1]; /* of the control port, as advertised */
+    char listens[PS_ENDPOINT_MAX + 1];  /* its tcp address here; "": it has none */
     char ipc[PS_ENDPOINT_MAX + 1];      /* control; "" for none */
 };
 

@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "server/config/endpoint.h"
 #include "server/server_inner.h"
 #include "storage/disk/data_dir.h"
 #include "storage/disk/format_note.h"
@@ -89,7 +88,7 @@ static bool has_token(const ps_server_t *self)
 
 /* The first address to join at where a psd of this user listens, on this host, that has written
  * down where its admin's key is. false: there is none. */
-static bool find_admin(ps_server_t *self, char ret_endpoint[PS_ENDPOINT_MAX + 1],
+static bool find_admin(const ps_server_t *self, char ret_endpoint[PS_ENDPOINT_MAX + 1],
                        ps_key_pair_t *ret_admin)
 {
     const ps_text_list_t *urls = &self->config->cluster.join;
@@ -97,12 +96,9 @@ static bool find_admin(ps_server_t *self, char ret_endpoint[PS_ENDPOINT_MAX + 1]
     for (size_t i = 0; self->rights != NULL && i < urls->n_items; i++) {
         ps_discovery_t found;
 
-        if (ps_endpoint_is_local(urls->items[i]) &&
-            ps_discovery_find(ps_discovery_port(urls->items[i]), &found) &&
-            found.key_file[0] != '\0' &&
+        if (ps_discovery_find(urls->items[i], &found) && found.key_file[0] != '\0' &&
             ps_key_file_read(found.key_file, ret_admin, NULL) == PSD_OK) {
             memcpy(ret_endpoint, found.control, PS_ENDPOINT_MAX + 1);
-            memcpy(self->admin_file, found.key_file, sizeof self->admin_file);
             return true;
         }
     }
@@ -120,31 +116,51 @@ static psd_status_t join_by(ps_server_t *self, ps_member_self_t *who, ps_joined_
                         : rc;
 }
 
+/* A new node that has no token, by the key of an admin who has started a psd on this host. */
+static psd_status_t join_by_admin(ps_server_t *self, ps_member_self_t *who, ps_joined_t *joined,
+                                  psd_status_t before, psd_error_t *err)
+{
+    PSD_AUTO(ps_key_pair_done) ps_key_pair_t admin = {.name = ""};
+    PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
+    char endpoint[PS_ENDPOINT_MAX + 1];
+    psd_status_t rc = before;
+
+    if (!find_admin(self, endpoint, &admin)) {
+        return before;
+    }
+    rc = join_by(self, who, joined, endpoint, &admin, why);
+    if (rc == PSD_DENIED) { /* that admin may not: how a node is let in says more */
+        return before;
+    }
+    psd_error_clear(err);
+    return rc == PSD_OK ? PSD_OK : psd_error_set(err, rc, "%s", psd_error_text(why));
+}
+
 /* A token is looked at only when it is needed: by a node that is not known yet. */
 static psd_status_t join(ps_server_t *self, ps_member_self_t *who, ps_joined_t *joined,
                          psd_error_t *err)
 {
     const ps_socket_args_t socket = ps_server_socket_args(self);
-    PSD_AUTO(ps_key_pair_done) ps_key_pair_t pair = {.name = ""}; /* by which it is let in */
+    PSD_AUTO(ps_key_pair_done) ps_key_pair_t token = {.name = ""};
     char endpoint[PS_ENDPOINT_MAX + 1];
     psd_status_t rc = PSD_DENIED;
     psd_status_t read = PSD_OK;
 
-    if (find_admin(self, endpoint, &pair) && !who->has_joined && !has_token(self)) {
-        return join_by(self, who, joined, endpoint, &pair, err);
-    }
     if (who->has_joined || !has_token(self)) {
         rc = ps_member_join(self->config, &socket, who, &self->program, &self->member, joined, err);
     }
-    if ((rc != PSD_DENIED && rc != PSD_CONFIG) || !has_token(self)) {
+    if (rc != PSD_DENIED && rc != PSD_CONFIG) {
         return rc;
     }
-    read = ps_server_read_token(self, endpoint, &pair, who->has_joined ? NULL : err);
+    if (!has_token(self)) {
+        return who->has_joined ? rc : join_by_admin(self, who, joined, rc, err);
+    }
+    read = ps_server_read_token(self, endpoint, &token, who->has_joined ? NULL : err);
     if (read != PSD_OK) { /* of a node that has joined, why it is not let in says more */
         return who->has_joined ? rc : read;
     }
     psd_error_clear(err);
-    return join_by(self, who, joined, endpoint, &pair, err);
+    return join_by(self, who, joined, endpoint, &token, err);
 }
 
 psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err)

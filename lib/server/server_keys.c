@@ -12,7 +12,7 @@
 #include "transport/sockets/curve.h"
 
 #define NODE_KEY "node.key"
-#define ADMIN_KEY "admin.key"
+#define ADMIN_KEY PS_ADMIN_KEY_FILE
 
 /* Reads the file, or makes it at the first start. */
 static psd_status_t settle(const ps_server_t *self, const char *file, const char *name,
@@ -117,7 +117,6 @@ psd_status_t ps_server_settle_keys(ps_server_t *self, bool joins, psd_error_t *e
     } else if (rc == PSD_OK) {
         rc = settle(self, ADMIN_KEY, "admin", &admin, err);
         memcpy(self->admin_key, admin.public_key, sizeof self->admin_key);
-        (void)snprintf(self->admin_file, sizeof self->admin_file, "%s/" ADMIN_KEY, self->dir);
     }
     if (rc == PSD_OK) {
         ps_server_tell_rights(self);

@@ -19,9 +19,7 @@ err_file=$work/err
 n_failed=0
 n_checked=0
 psd_pid=
-export HOME=$work XDG_CONFIG_HOME=$work/config XDG_RUNTIME_DIR=$work/user
-mkdir -m 700 "$XDG_RUNTIME_DIR"
-unset XDG_STATE_HOME
+export HOME=$work XDG_CONFIG_HOME=$work/config XDG_STATE_HOME=$work/state
 
 # A psd that a test has stopped goes on first: a SIGCONT after the SIGTERM takes
 # LeakSanitizer's own stop of the process away, and that waits for ever.

@@ -5,7 +5,7 @@
 # shellcheck source-path=SCRIPTDIR source=nodes_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/nodes_lib.sh"
 # Programs of this user do not find psd by its port: they need the key, as others do.
-psd_env=(XDG_RUNTIME_DIR="$work/other" PSD_RUNTIME_DIR="$work/run")
+psd_env=(XDG_STATE_HOME="$work/other" PSD_RUNTIME_DIR="$work/run")
 export PSD_SHARDS=1 PSD_SECURITY_LEVEL=encrypt
 export PSD_HTTP_LISTEN=off
 ipc=ipc://$work/run/psd.ipc

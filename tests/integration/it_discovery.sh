@@ -12,9 +12,10 @@ nodes 1 ''
 key=${PSCLI_ENDPOINT#*#}
 export PSCLI_ENDPOINT=${PSCLI_ENDPOINT%%#*}
 port=${PSCLI_ENDPOINT##*:}
-file=$XDG_RUNTIME_DIR/psd/$port.json
+dir=$XDG_STATE_HOME/psd/run/$(uname -n)
+file=$dir/127.0.0.1:$port.json
 wait_for test -s "$file"
-[ "$(stat -c %a "$file" "$XDG_RUNTIME_DIR/psd" | xargs)" = '600 700' ] || fail "modes of $file"
+[ "$(stat -c %a "$file" "$dir" | xargs)" = '600 700' ] || fail "modes of $file"
 
 # ---- one user ----
 for carrier in auto ipc lane; do
@@ -43,7 +44,7 @@ expect 0 table create copied --rows 8 --replicas 3
 expect 0 push copied 1=1
 for name in n0 n1 n2; do
     at=$(sed 's/.*"control":"\([^"#]*\)#.*/\1/' "$work/$name/endpoints.json")
-    wait_for test -s "$XDG_RUNTIME_DIR/psd/${at##*:}.json"
+    wait_for test -s "$dir/${at#tcp://}.json"
     for carrier in auto tcp; do
         PSD_TRANSPORT=$carrier expect 0 --endpoint "$at" pull copied 1
         out_has '^1 +1$'
@@ -79,7 +80,7 @@ if [ "$me" -eq 0 ]; then
     unfound 'of another user'
     chown root "$file"
     # Another user, who knows the port, and may even enter the directories.
-    chmod 755 "$work" "$XDG_RUNTIME_DIR" "$XDG_RUNTIME_DIR/psd"
+    chmod 755 "$work" "$XDG_STATE_HOME" "$XDG_STATE_HOME/psd" "$XDG_STATE_HOME/psd/run" "$dir"
     as_nobody() {
         setpriv --reuid=65534 --regid=65534 --clear-groups \
             env HOME=/nonexistent "$PSCLI_PROGRAM" auth whoami >"$out_file" 2>"$err_file"
@@ -102,8 +103,8 @@ wait_for test ! -e "$file"
 kill "${pids[n0]}"
 wait "${pids[n0]}"
 unset 'pids[n0]'
-[ -z "$(ls "$XDG_RUNTIME_DIR/psd")" ] || fail "left: $(ls "$XDG_RUNTIME_DIR/psd")"
+[ -z "$(ls "$dir")" ] || fail "left: $(ls "$dir")"
 PSD_SECURITY_LEVEL=plain node n0 plain.
-[ -z "$(ls "$XDG_RUNTIME_DIR/psd")" ] || fail "plain needs none: $(ls "$XDG_RUNTIME_DIR/psd")"
+[ -z "$(ls "$dir")" ] || fail "plain needs none: $(ls "$dir")"
 
 cli_finish

@@ -6,7 +6,7 @@
 # shellcheck source-path=SCRIPTDIR source=nodes_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/nodes_lib.sh"
 # Programs of this user do not find psd by its port: they need the key, as others do.
-psd_env=(XDG_RUNTIME_DIR="$work/other")
+psd_env=(XDG_STATE_HOME="$work/other")
 export PSD_SHARDS=1 PSD_HTTP_LISTEN=off PSD_SECURITY_LEVEL=encrypt PSD_REGISTRY_VOTERS=3
 export PSD_CLUSTER_SUSPECT_AFTER=2000 PSD_CLUSTER_HEARTBEAT=200 PSCLI_TIMEOUT=60s
 umask 077

@@ -50,9 +50,9 @@ expect 7 run --launcher mpi --oversubscribe --servers embed -n 2 --allow-lost 1 
 err_has 'its registry was in a rank, so nothing is known of its slices'
 expect 0 run --launcher mpi --servers embed -n 2 --dry-run -- true
 out_has ' -x PSD_ENDPOINT=mpi: '
-! grep -q PSD_SERVERS "$out_file" || fail "ranks are told how many of them serve"
+! grep -q PSD_SERVERS "$out_file" || fail "ranks get PSD_SERVERS"
 expect 2 run --launcher mpi --servers embed:1 -n 2 -- true
-err_has 'servers is "embed:1", and PSD_TRANSPORT is mpi: each rank serves; allowed: embed'
+err_has 'servers is "embed:1", and with PSD_TRANSPORT=mpi or mpi,auto each rank serves; allowed: embed'
 
 # With mpi,auto ranks go on by MPI; a node and a worker beside mpirun join by tcp, push, and leave.
 guests() {
@@ -85,12 +85,13 @@ wants 0 rank_bytes by mpirun over mpi,auto
     fail "with mpi,auto ranks do not use MPI"
     show
 }
-by_mpi_name=ranks. by_mpi 2 "$RANK_GUESTS" "$work/ready" "$work/done" &
+(by_mpi_name=ranks. by_mpi 2 "$RANK_GUESTS" "$work/ready" "$work/done"; exit "$rc") &
 ranks_pid=$!
-wait_for test -e "$work/ready" || fail "the ranks have no job"
-guests
+wait_for test -e "$work/ready" && guests || fail "the ranks have no job"
 touch "$work/done"
-wait "$ranks_pid"
+rc=0
+wait "$ranks_pid" || rc=$?
+[ "$rc" -eq 0 ] || fail "ranks with a guest: $rc: $(cat "$work"/ranks.*)"
 grep -qx 'all rows are 12' "$work/ranks.out" || fail "rows are lost: $(cat "$work"/ranks.*)"
 export PSD_TRANSPORT=mpi
 

@@ -26,7 +26,7 @@ static bool is_wrong(void)
     return wrong != NULL && worker != NULL && strcmp(wrong, worker) == 0;
 }
 
-/* Values of i64, so many times. false: no memory. */
+/* Values of i64, each times that number. false: no memory. */
 static bool multiply(ps_relay_span_t *span, uint64_t times)
 {
     ps_payload_t *payload = ps_payload_clone(span->payload);

@@ -36,7 +36,7 @@ static void become(const daemon_t *self, const char *program)
     path_of(self, "data", data);
     path_of(self, "psd.yaml", config);
     path_of(self, "log", log);
-    (void)setenv("XDG_RUNTIME_DIR", self->dir.path, 1); /* it leaves nothing elsewhere */
+    (void)setenv("XDG_STATE_HOME", self->dir.path, 1); /* it leaves nothing elsewhere */
     if (access(config, R_OK) != 0) {
         arguments[5] = self->option;
         arguments[6] = NULL;

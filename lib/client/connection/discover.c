@@ -5,28 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/connection/own_address.h"
 #include "transport/discovery/discovery.h"
 
 #define MARK '#'
 #define KEY_SIZE 65 /* with its mark */
-
-/* The psd of this user at that endpoint. */
-static bool find(const char *endpoint, ps_discovery_t *ret)
-{
-    const char *key = strchr(endpoint, MARK);
-
-    return ps_discovery_find(ps_discovery_port(endpoint), ret) &&
-           (key == NULL || strcmp(key, strchr(ret->control, MARK)) == 0) &&
-           ps_own_address_is_here(endpoint);
-}
 
 void ps_discover(const char *endpoint, bool by_key, char ret_endpoint[PS_ENDPOINT_MAX + 1])
 {
     bool is_whole = by_key && strchr(endpoint, MARK) != NULL;
     ps_discovery_t found;
 
-    if (is_whole || !find(endpoint, &found)) {
+    if (is_whole || !ps_discovery_find(endpoint, &found)) {
         (void)snprintf(ret_endpoint, PS_ENDPOINT_MAX + 1, "%s", endpoint);
     } else if (by_key) {
         (void)snprintf(ret_endpoint, PS_ENDPOINT_MAX + 1, "%.*s%.*s", PS_ENDPOINT_MAX - KEY_SIZE,
@@ -40,7 +29,7 @@ bool ps_discover_key(const char *endpoint, char ret_path[PATH_MAX])
 {
     ps_discovery_t found;
 
-    if (!find(endpoint, &found) || found.key_file[0] == '\0') {
+    if (!ps_discovery_find(endpoint, &found) || found.key_file[0] == '\0') {
         return false;
     }
     (void)snprintf(ret_path, PATH_MAX, "%s", found.key_file);

@@ -28,12 +28,13 @@
 #define ROUND_MS 1500 /* to ask all nodes: a worker that is silent for longer may be lost */
 
 struct ps_beat {
-    unsigned n_forks;         /* before it was started */
-    ps_context_t *context;    /* owned */
-    ps_socket_t *socket;      /* the thread's, which closes it */
-    ps_finder_t finder;       /* the thread's; of the registry */
-    ps_key_pair_t keys;       /* a copy … */
-    bool has_keys;            /* … if there are any */
+    unsigned n_forks;      /* before it was started */
+    ps_context_t *context; /* owned */
+    ps_socket_t *socket;   /* the thread's, which closes it */
+    ps_finder_t finder;    /* the thread's; of the registry */
+    ps_key_pair_t keys;    /* a copy … */
+    bool has_keys;         /* … if there are any */
+    bool over_tcp;
     ps_key_watch_t key_watch; /* the thread's, of their file */
     pthread_t thread;
     atomic_uint n_holders;
@@ -269,7 +270,7 @@ static psd_status_t connect_to(const ps_beat_t *self, ps_socket_t **ret_socket, 
 
     char endpoint[PS_ENDPOINT_MAX + 1];
 
-    ps_discover(ps_finder_endpoint(&self->finder), self->has_keys, endpoint);
+    ps_discover(ps_finder_endpoint(&self->finder), self->has_keys || self->over_tcp, endpoint);
     return ps_socket_connect(endpoint, &args, ret_socket, err);
 }
 
@@ -414,6 +415,7 @@ psd_status_t ps_beat_start(const ps_beat_args_t *args, ps_beat_t **ret_beat, psd
     self->desk = args->desk == NULL ? NULL : ps_desk_keep(args->desk);
     self->finder = *args->finder;
     self->has_keys = args->keys != NULL;
+    self->over_tcp = args->over_tcp;
     if (self->has_keys) {
         self->keys = *args->keys;
         self->key_watch = *args->key_watch;

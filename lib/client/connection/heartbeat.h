@@ -25,6 +25,7 @@ typedef struct ps_beat ps_beat_t;
 typedef struct ps_beat_args {
     const ps_finder_t *finder;       /* of the registry; copied */
     const ps_key_pair_t *keys;       /* copied; NULL: none */
+    bool over_tcp;                   /* also where psd has a unix socket for this user */
     const ps_key_watch_t *key_watch; /* of their file; copied */
     uint64_t session;
     const char *job;

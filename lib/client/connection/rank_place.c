@@ -194,7 +194,7 @@ static psd_status_t find_own(const ps_rank_place_t *self, int rank, char ret_own
 psd_status_t ps_rank_listen(const ps_rank_place_t *self, int far,
                             char ret_listen[PS_RANK_LISTEN_SIZE], psd_error_t *err)
 {
-    char own[PS_ADDRESS_SIZE];
+    char own[PS_ADDRESS_SIZE] = "";
     psd_status_t rc = PSD_OK;
 
     ret_listen[0] = '\0';
@@ -205,6 +205,8 @@ psd_status_t ps_rank_listen(const ps_rank_place_t *self, int far,
         (void)snprintf(ret_listen, PS_RANK_LISTEN_SIZE, "tcp://127.0.0.1:0");
     } else if (getenv("PSD_LISTEN_ENDPOINTS") == NULL) {
         rc = find_own(self, far, own, err);
+    }
+    if (rc == PSD_OK && own[0] != '\0' && ret_listen[0] == '\0') {
         (void)snprintf(ret_listen, PS_RANK_LISTEN_SIZE,
                        strchr(own, ':') == NULL ? "tcp://%s:0" : "tcp://[%s]:0", own);
     }

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/connection/own_address.h"
+#include "transport/discovery/own_address.h"
 #include "psd/status.h"
 #include "transport/sockets/ranks.h"
 

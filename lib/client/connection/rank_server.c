@@ -236,7 +236,7 @@ bool ps_rank_server_name(char ret_host[PS_ADDRESS_SIZE], bool *ret_here)
     bool is_named = false;
 
     (void)pthread_mutex_lock(&mine.mutex);
-    is_named = mine.is_held && ps_ranks_use() == PS_RANKS_ALONE;
+    is_named = mine.is_held && !ps_fork_is_since(mine.n_forks) && ps_ranks_use() == PS_RANKS_ALONE;
     if (is_named) {
         ps_rank_name(&mine.place, ret_host);
         *ret_here = mine.far < 0;

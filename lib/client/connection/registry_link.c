@@ -33,7 +33,7 @@ static psd_status_t connect_to(psd_client_t *self, ps_socket_t **ret_socket, psd
     return ps_socket_connect(endpoint, &args, ret_socket, err);
 }
 
-/* Over tcp a psd of this user wants a key, which its admin has. */
+/* Over tcp a psd of this user wants a key; its admin's is in a file. */
 static psd_status_t find_key(psd_client_t *self, psd_error_t *err)
 {
     char path[PATH_MAX];

@@ -185,6 +185,7 @@ static psd_status_t start_beat(const psd_client_t *client, const ps_relay_thread
 {
     const ps_beat_args_t args = {.finder = &client->finder,
                                  .keys = client->has_keys ? &client->keys : NULL,
+                                 .over_tcp = client->options.transport == PS_TRANSPORT_TCP,
                                  .key_watch = &client->key_watch,
                                  .session = client->number,
                                  .job = self->job,

@@ -7,7 +7,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "client/connection/own_address.h"
+#include "transport/discovery/own_address.h"
 #include "client/connection/rank_server.h"
 #include "client/job/job.h"
 #include "transport/environment/environment.h"

@@ -140,9 +140,11 @@ static psd_status_t read_joining(ps_control_t *self, const ps_doc_t *doc,
 }
 
 /* Who has a token: its node's key counts from now on. */
-static psd_status_t read_invited(ps_control_t *self, const ps_doc_t *doc, const ps_invite_t *invite,
-                                 char ret_name[PS_NAME_MAX + 1], psd_error_t *err)
+static psd_status_t read_invited(ps_control_t *self, ps_control_request_t *request,
+                                 const ps_invite_t *invite, char ret_name[PS_NAME_MAX + 1],
+                                 psd_error_t *err)
 {
+    const ps_doc_t *doc = request->doc;
     const char *name = NULL;
     const char *key = NULL;
     uint64_t incarnation = 0;
@@ -169,7 +171,7 @@ static psd_status_t read_invited(ps_control_t *self, const ps_doc_t *doc, const 
         rc = check_who(self, invite->name, incarnation, &secret, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_control_know_node(self, invite->name, key, err);
+        rc = ps_control_know_node(self, request, invite->name, key, err);
     }
     if (rc == PSD_OK) {
         ps_invites_take(&self->invites, invite, key);
@@ -179,9 +181,10 @@ static psd_status_t read_invited(ps_control_t *self, const ps_doc_t *doc, const 
 }
 
 /* An admin starts it, and shows its key: that counts from now on. */
-static psd_status_t read_brought(ps_control_t *self, const ps_doc_t *doc,
+static psd_status_t read_brought(ps_control_t *self, ps_control_request_t *request,
                                  char ret_name[PS_NAME_MAX + 1], psd_error_t *err)
 {
+    const ps_doc_t *doc = request->doc;
     const ps_principal_t *known = NULL;
     const char *key = NULL;
     const char *name = NULL;
@@ -199,10 +202,10 @@ static psd_status_t read_brought(ps_control_t *self, const ps_doc_t *doc,
     if (rc == PSD_OK) {
         rc = ps_control_check_guest(self, ret_name, err);
     }
-    return rc == PSD_OK ? ps_control_know_node(self, ret_name, key, err) : rc;
+    return rc == PSD_OK ? ps_control_know_node(self, request, ret_name, key, err) : rc;
 }
 
-static psd_status_t settle_joining(ps_control_t *self, const ps_control_request_t *request,
+static psd_status_t settle_joining(ps_control_t *self, ps_control_request_t *request,
                                    char ret_name[PS_NAME_MAX + 1], psd_error_t *err)
 {
     const ps_invite_t *invite = NULL;
@@ -211,8 +214,8 @@ static psd_status_t settle_joining(ps_control_t *self, const ps_control_request_
         return read_joining(self, request->doc, ret_name, err);
     }
     invite = ps_invites_find(&self->invites, request->caller.key);
-    return invite == NULL ? read_brought(self, request->doc, ret_name, err)
-                          : read_invited(self, request->doc, invite, ret_name, err);
+    return invite == NULL ? read_brought(self, request, ret_name, err)
+                          : read_invited(self, request, invite, ret_name, err);
 }
 
 /* What the node must know before it starts its shards. Changes nothing but who is known. */

@@ -164,6 +164,7 @@ typedef struct ps_request_doc {
     uint32_t job;                /* what an operation keeps between steps … */
     uint64_t clock;              /* … of work queues: that the client has finished */
     uint32_t made;               /* the table that it makes; 0: none */
+    bool lets_in;                /* a node's key counts by it */
     ps_doc_t *array;             /* … and borrows from the reply */
     bool once;                   /* its answer is kept for a repetition */
     ps_outcome_t outcome;        /* what an earlier try, whose answer nobody knows any more, has
@@ -521,10 +522,12 @@ PSD_MUST_CHECK psd_status_t ps_control_own_session(ps_control_t *self,
  * become admins. Errors: PSD_CONFIG nobody can be one; those of ps_control_commit. */
 PSD_MUST_CHECK psd_status_t ps_control_begin_rights(ps_control_t *self, psd_error_t *err);
 /* control_node_key.c */
-/* The node of that name has that key from now on, as principal "node.NAME". Errors: PSD_INVALID
- * the name is too long, or the key is another one's; those of ps_control_commit. */
-PSD_MUST_CHECK psd_status_t ps_control_know_node(ps_control_t *self, const char *node,
-                                                 const char *key, psd_error_t *err);
+/* The node of that name has that key from now on, as principal "node.NAME". request: by which;
+ * NULL: nobody asked. Errors: PSD_INVALID the name is too long, or the key is another one's; those
+ * of ps_control_commit. */
+PSD_MUST_CHECK psd_status_t ps_control_know_node(ps_control_t *self, ps_control_request_t *request,
+                                                 const char *node, const char *key,
+                                                 psd_error_t *err);
 /* A node of that name can have a principal. Errors: PSD_INVALID the name is too long, or its
  * principal is no node. */
 PSD_MUST_CHECK psd_status_t ps_control_check_node_name(const ps_control_t *self, const char *node,

@@ -312,7 +312,7 @@ static psd_status_t add_own_node(ps_control_t *self, psd_error_t *err)
     if (ps_registry_principal_by_key(self->is.registry, self->is.node_key) != NULL) {
         return PSD_OK;
     }
-    rc = ps_control_know_node(self, self->is.node, self->is.node_key, err);
+    rc = ps_control_know_node(self, NULL, self->is.node, self->is.node_key, err);
     if (rc == PSD_INVALID) { /* it leads all the same */
         ps_log(PS_LOG_WARN, "node_not_known",
                "node=%s reason=\"%s\" hint=\"other nodes do not hear it\"", self->is.node,

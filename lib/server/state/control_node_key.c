@@ -75,8 +75,8 @@ psd_status_t ps_control_check_no_member(const ps_control_t *self, const char *pr
                : ps_control_check_guest(self, principal + strlen(PS_NODE_PRINCIPAL), err);
 }
 
-psd_status_t ps_control_know_node(ps_control_t *self, const char *node, const char *key,
-                                  psd_error_t *err)
+psd_status_t ps_control_know_node(ps_control_t *self, ps_control_request_t *request,
+                                  const char *node, const char *key, psd_error_t *err)
 {
     ps_principal_t next = {.uid = PS_NO_UID, .n_rules = 1};
     psd_status_t rc = ps_control_check_node_name(self, node, err);
@@ -87,7 +87,10 @@ psd_status_t ps_control_know_node(ps_control_t *self, const char *node, const ch
     (void)name_of(node, next.name);
     (void)snprintf(next.key, sizeof next.key, "%s", key);
     next.rules[0] = (ps_rule_t){.role = PS_ROLE_NODE, .tables = "*", .jobs = "*"};
-    rc = commit(self, NULL, &next, err);
+    rc = commit(self, request, &next, err);
+    if (rc == PSD_OK && request != NULL) {
+        request->lets_in = true;
+    }
     return rc == PSD_OK ? PSD_OK : psd_error_wrap(err, rc, "principal %s", next.name);
 }
 

@@ -43,6 +43,7 @@ static const struct {
     {PS_TRUST_OP_auth_invite, {"role", "tables", "jobs", "key", "ttl_s"}},
     {PS_TRUST_OP_auth_accept, {"key"}},
     {PS_TRUST_OP_node_invite, {"key", "ttl_s"}},
+    {PS_TRUST_OP_node_join, {"key"}},
     {PS_TRUST_OP_node_remove, {"force", "last"}},
 };
 
@@ -57,7 +58,8 @@ static bool is_change(const ps_control_request_t *request)
 {
     return request->op != NULL && ps_need_of_op(request->op->trust)->is_noted &&
            !is_next_piece(request) && !request->was_dry &&
-           (request->op->trust != PS_TRUST_OP_table_open || request->made != 0);
+           (request->op->trust != PS_TRUST_OP_table_open || request->made != 0) &&
+           (request->op->trust != PS_TRUST_OP_node_join || request->lets_in);
 }
 
 /* ---- what a caller has written, as it is shown ---- */
@@ -192,7 +194,9 @@ static size_t add_details(const ps_control_t *self, const ps_control_request_t *
             n++;
         }
     }
-    if (request->op->trust == PS_TRUST_OP_auth_accept && invite != NULL) { /* nobody says it */
+    if ((request->op->trust == PS_TRUST_OP_auth_accept ||
+         request->op->trust == PS_TRUST_OP_node_join) &&
+        invite != NULL) { /* nobody says it */
         pairs[n++] = (ps_audit_pair_t){.key = "invited_by", .text = invite->by};
     }
     return n;

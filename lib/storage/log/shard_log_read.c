@@ -337,9 +337,9 @@ static psd_status_t write_again(ps_shard_log_t *self, ps_segment_t *last, ps_dis
 }
 
 /* A loss of power may spoil what is being written, so the segment stays as it is
- * until a copy of it is flushed. PSD_LIMIT: there is no room for the copy. */
+ * until a copy of it is flushed. *ret_has_room false: there is none for the copy. */
 static psd_status_t replace_last(ps_shard_log_t *self, ps_segment_t *last, ps_disk_file_t *file,
-                                 const char *path, psd_error_t *err)
+                                 const char *path, bool *ret_has_room, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t beside = {0};
     ps_disk_t *disk = self->disk;
@@ -354,6 +354,7 @@ static psd_status_t replace_last(ps_shard_log_t *self, ps_segment_t *last, ps_di
         rc = write_again(self, last, file, to, err);
         disk->close(disk, &to);
     }
+    *ret_has_room = rc != PSD_LIMIT;
     if (rc == PSD_OK) {
         rc = disk->rename(disk, (const char *)beside.data, path, err);
     }
@@ -373,9 +374,12 @@ static psd_status_t settle_file(ps_shard_log_t *self, ps_segment_t *last, ps_dis
     uint64_t size = 0;
     psd_status_t rc = PSD_OK;
 
-    if (told_until(self, last) < last->bytes) {
-        rc = replace_last(self, last, file, path, err);
-        if (rc != PSD_LIMIT) {
+    /* A damaged one has more in it than its records, and somebody may want to see that. */
+    if (told_until(self, last) < last->bytes && !last->is_damaged) {
+        bool has_room = false;
+
+        rc = replace_last(self, last, file, path, &has_room, err);
+        if (has_room) {
             return rc;
         }
         if (err != NULL) {

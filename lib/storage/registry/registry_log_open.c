@@ -348,7 +348,11 @@ static psd_status_t write_entries(checking_t *self, uint64_t from, psd_error_t *
         psd_error_clear(err);
     }
     rc = log->disk->open(log->disk, path, PS_DISK_KEEP, &log->file, err);
-    return rc == PSD_OK ? log->disk->write(log->disk, log->file, at, &span, 1, err) : rc;
+    if (rc == PSD_OK) {
+        rc = log->disk->write(log->disk, log->file, at, &span, 1, err);
+    }
+    /* The copy may have its name already: only that could not be flushed. */
+    return rc == PSD_OK ? log->disk->flush_dir(log->disk, log->dir, err) : rc;
 }
 
 /* Bytes that may not be on the disk, though they were read. */

@@ -114,9 +114,15 @@ static int connect_ipc(const char *path, uint32_t wait_ms)
     return code == EAGAIN ? 0 : code; /* its queue is full */
 }
 
+int ps_reach_ipc(const char *endpoint)
+{
+    return strncmp(endpoint, IPC, strlen(IPC)) == 0 ? connect_ipc(endpoint + strlen(IPC), 0)
+                                                    : EINVAL;
+}
+
 bool ps_reach_ipc_listens(const char *endpoint)
 {
-    return strncmp(endpoint, IPC, strlen(IPC)) == 0 && connect_ipc(endpoint + strlen(IPC), 0) == 0;
+    return ps_reach_ipc(endpoint) == 0;
 }
 
 static void try_ipc(attempt_t *self, const char *path)

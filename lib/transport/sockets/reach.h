@@ -36,4 +36,6 @@ ps_reach_t ps_reach_why(const char *endpoint, uint32_t wait_ms, char ret_why[PS_
  * proves nothing: its listener may be gone, or on another host that shares the
  * directory. Does not wait. */
 bool ps_reach_ipc_listens(const char *endpoint);
+/* The same: 0, or the system's number of why not; EINVAL: it is not of ipc. */
+int ps_reach_ipc(const char *endpoint);
 #endif

@@ -50,7 +50,7 @@ static inline psd_status_t fixture_open(fixture_t *self)
     ps_session_args_t args = {.cluster = {{1}},
                               .client = {{2}},
                               .session = 9,
-                              .filters = PS_SPEAKS_TIMES,
+                              .filters = PS_SPEAKS_TIMES | PS_SPEAKS_BUNDLES,
                               .resend_ms = RESEND_MS};
     ps_route_t routes[N_PARTITIONS];
     psd_status_t rc = ps_session_new(&args, &self->session, NULL);

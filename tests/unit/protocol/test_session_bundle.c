@@ -136,6 +136,31 @@ Test(session_bundle, one_of_an_older_epoch_is_split)
               "1 < PUSH 3 p0 seq 2 e6\n");
 }
 
+Test(session_bundle, a_shard_says_whether_it_takes_the_largest)
+{
+    static const struct {
+        uint32_t chunk_bytes;
+        uint32_t filters;
+        uint32_t bundle_bytes;
+    } ROWS[] = {{64, 0, 64},
+                {64, PS_SPEAKS_BUNDLES, PS_BUNDLE_BYTES},
+                {64, PS_SPEAKS_TIMES, 64},
+                {PS_BUNDLE_BYTES - 1, 0, PS_BUNDLE_BYTES - 1},
+                {2 * PS_BUNDLE_BYTES, 0, PS_BUNDLE_BYTES}};
+
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        FIXTURE(f);
+        ps_message_t message = a_welcome(0);
+
+        (void)push(f, 0);
+        cr_expect_eq(ps_session_bundle_bytes(f->session, 0), 0, "nobody has said so");
+        message.welcome.chunk_bytes = ROWS[i].chunk_bytes;
+        message.welcome.filters = ROWS[i].filters;
+        receive(f, 0, &message, NULL);
+        cr_expect_eq(ps_session_bundle_bytes(f->session, 0), ROWS[i].bundle_bytes, "row %zu", i);
+    }
+}
+
 /* The welcome takes pieces of 64 bytes. */
 Test(session_bundle, one_that_the_shard_may_not_take_is_not_sent)
 {

@@ -111,7 +111,26 @@ Test(shard_filter, welcome_offers_what_both_speak)
 
     offered.filters = 0xFFFFFF00U | PS_FILTER_BIT_LZ4;
     cr_assert_eq(hello(&bench, &offered), PSD_OK);
-    cr_assert_eq(said(&bench)->welcome.filters, PS_FILTER_BIT_LZ4 | PS_SPEAKS_TIMES);
+    cr_assert_eq(said(&bench)->welcome.filters & ~PS_SPEAKS_BUNDLES,
+                 PS_FILTER_BIT_LZ4 | PS_SPEAKS_TIMES);
+}
+
+/* A bundle goes to copies as one record. */
+Test(shard_filter, large_bundles_are_taken_where_a_record_has_room)
+{
+    static const struct {
+        uint64_t record_bytes;
+        uint32_t filters;
+    } ROWS[] = {{PS_BUNDLE_BYTES - 1, 0}, {PS_BUNDLE_BYTES, PS_SPEAKS_BUNDLES}};
+
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        ps_msg_hello_t offered = good_hello;
+
+        bench.shard->step.args.record_bytes = ROWS[i].record_bytes;
+        offered.filters = PS_SPEAKS_BUNDLES;
+        cr_assert_eq(hello(&bench, &offered), PSD_OK);
+        cr_expect_eq(said(&bench)->welcome.filters, ROWS[i].filters, "row %zu", i);
+    }
 }
 
 Test(shard_filter, coded_requests_are_plain_ones)

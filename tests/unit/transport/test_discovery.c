@@ -3,7 +3,6 @@
 #include "transport/discovery/discovery.h"
 
 #include <criterion/criterion.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +11,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "support/temp_dir.h"
 
 #define KEY "#0000000000000000000000000000000000000000000000000000000000000001"
-#define PORT 4321
+#define AT "tcp://127.0.0.1:4321"
 #define PATH_SIZE (PATH_MAX + 64)
 
 static temp_dir_t temp;
@@ -34,138 +34,246 @@ static void listen_at_socket(void)
 static void set_up(void)
 {
     cr_assert(temp_dir_make(&temp));
-    (void)setenv("XDG_RUNTIME_DIR", temp.path, 1);
     (void)setenv("XDG_STATE_HOME", temp.path, 1);
     (void)setenv("PSD_RUNTIME_DIR", temp.path, 1);
     listen_at_socket();
 }
 
+static void stop_listening(void)
+{
+    if (listening >= 0) {
+        (void)close(listening);
+        listening = -1;
+    }
+}
+
 static void take_down(void)
 {
-    (void)close(listening);
+    stop_listening();
     temp_dir_drop(&temp);
 }
 
 TestSuite(discovery, .init = set_up, .fini = take_down);
 
-/* TEMP/psd/NAME, or TEMP/NAME. */
-static void write_file(const char *name, const char *control, uint64_t net)
+/* What psd writes for its user, as it would: the text of it is in *ret. */
+static ps_discovery_t describe(const char *listens, const char *key_file)
 {
-    char path[PATH_SIZE];
-    FILE *file = NULL;
+    ps_discovery_t one = {.cluster.bytes = {1}};
 
-    (void)snprintf(path, sizeof path, "%s/psd", temp.path);
-    (void)mkdir(path, S_IRWXU);
-    (void)snprintf(path, sizeof path, "%s/%s", temp.path, name);
-    file = fopen(path, "w");
-    cr_assert_not_null(file);
-    cr_assert_gt(fprintf(file,
-                         "{\"control\":\"%s\",\"ipc\":\"ipc://%s/psd.ipc\",\"key_file\":\"/k\","
-                         "\"net\":%" PRIu64 "}\n",
-                         control, temp.path, net),
-                 0);
+    (void)snprintf(one.control, sizeof one.control, "%s%s", listens, KEY);
+    (void)snprintf(one.ipc, sizeof one.ipc, "ipc://%.200s/psd.ipc", temp.path);
+    (void)snprintf(one.listens, sizeof one.listens, "%s", listens);
+    (void)snprintf(one.key_file, sizeof one.key_file, "%s", key_file);
+    return one;
+}
+
+static void put(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    cr_assert_not_null(file, "%s", path);
+    cr_assert_geq(fputs(text, file), 0);
     cr_assert_eq(fclose(file), 0);
     cr_assert_eq(chmod(path, S_IRUSR | S_IWUSR), 0);
 }
 
-static bool is_there(const char *name)
+/* Writes it where psd does, with one text in place of another; ret_path: the file. */
+static void write_changed(const ps_discovery_t *one, const char *old, const char *new,
+                          char ret_path[PATH_SIZE])
 {
-    char path[PATH_SIZE];
+    ps_buffer_t name = {0};
+    ps_buffer_t text = {0};
+    char dir[PATH_MAX];
+    char changed[4096];
+    const char *at = NULL;
 
-    (void)snprintf(path, sizeof path, "%s/%s", temp.path, name);
-    return access(path, F_OK) == 0;
+    cr_assert(ps_discovery_dir(dir));
+    for (char *slash = strchr(dir + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(dir, S_IRWXU);
+        *slash = '/';
+    }
+    (void)mkdir(dir, S_IRWXU);
+    cr_assert(ps_discovery_print(one, &name, &text));
+    at = old == NULL ? NULL : strstr((const char *)text.data, old);
+    cr_assert(old == NULL || at != NULL, "no %s in %s", old, (const char *)text.data);
+    (void)snprintf(changed, sizeof changed, "%.*s%s%s",
+                   at == NULL ? 0 : (int)(at - (const char *)text.data), (const char *)text.data,
+                   at == NULL ? "" : new, at == NULL ? (const char *)text.data : at + strlen(old));
+    (void)snprintf(ret_path, PATH_SIZE, "%.3000s/%s", dir, (const char *)name.data);
+    put(ret_path, changed);
+    ps_buffer_done(&name);
+    ps_buffer_done(&text);
 }
 
-Test(discovery, the_port_of_an_endpoint)
+static void write_one(const char *listens, const char *key_file, char ret_path[PATH_SIZE])
 {
-    static const struct {
-        const char *endpoint;
-        uint32_t port;
-    } ROWS[] = {{"tcp://127.0.0.1:4321", 4321},
-                {"tcp://[::1]:4321" KEY, 4321},
-                {"tcp://host:65536", 0},
-                {"tcp://host:12x", 0},
-                {"tcp://host", 0},
-                {"ipc:///run/psd.ipc:12", 0},
-                {"tcp://", 0},
-                {"", 0}};
+    ps_discovery_t one = describe(listens, key_file);
 
-    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
-        cr_expect_eq(ps_discovery_port(ROWS[i].endpoint), ROWS[i].port, "%s", ROWS[i].endpoint);
-    }
+    write_changed(&one, NULL, NULL, ret_path);
+}
+
+static bool finds(const char *endpoint)
+{
+    ps_discovery_t found;
+
+    return ps_discovery_find(endpoint, &found);
 }
 
 Test(discovery, a_psd_of_this_user_is_found_by_its_port)
 {
+    char path[PATH_SIZE];
     ps_discovery_t found;
 
-    write_file("psd/4321.json", "tcp://127.0.0.1:4321" KEY, ps_discovery_net());
-    cr_assert(ps_discovery_find(PORT, &found));
-    cr_expect_str_eq(found.control, "tcp://127.0.0.1:4321" KEY);
+    write_one(AT, "/k", path);
+    cr_assert(ps_discovery_find(AT, &found));
+    cr_expect_str_eq(found.control, AT KEY);
     cr_expect_str_eq(found.key_file, "/k");
-    cr_expect(!ps_discovery_find(PORT + 1, &found));
-    cr_expect(!ps_discovery_find(0, &found));
+    cr_expect(finds(AT KEY));
+    cr_expect(finds("tcp://localhost:4321"));
 }
 
-Test(discovery, of_another_port_namespace_or_level_it_is_not)
+Test(discovery, only_what_leads_to_it_is_it)
 {
-    ps_discovery_t found;
+    static const char *const OTHERS[] = {
+        "tcp://127.0.0.1:4322", "tcp://127.0.0.1:43210", "tcp://127.0.0.2:4321",
+        "tcp://[::1]:4321",     "tcp://192.0.2.1:4321",  AT "#0000",
+        "tcp://127.0.0.1",      "ipc://127.0.0.1:4321",  ""};
+    char path[PATH_SIZE];
 
-    write_file("psd/4321.json", "tcp://127.0.0.1:4322" KEY, ps_discovery_net());
-    cr_expect(!ps_discovery_find(PORT, &found), "another port");
-    write_file("psd/4321.json", "tcp://127.0.0.1:4321" KEY, ps_discovery_net() + 1);
-    cr_expect(!ps_discovery_find(PORT, &found), "another network namespace");
-    write_file("psd/4321.json", "tcp://127.0.0.1:4321", ps_discovery_net());
-    cr_expect(!ps_discovery_find(PORT, &found), "it asks for no key");
+    write_one(AT, "", path);
+    for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) {
+        cr_expect(!finds(OTHERS[i]), "%s", OTHERS[i]);
+    }
+}
+
+Test(discovery, one_that_listens_at_all_addresses_is_found_by_each)
+{
+    char path[PATH_SIZE];
+
+    write_one("tcp://0.0.0.0:4321", "", path);
+    cr_expect(finds("tcp://127.0.0.1:4321"));
+    cr_expect(finds("tcp://127.0.0.2:4321"));
+    cr_expect(finds("tcp://localhost:4321"));
+    cr_expect(!finds("tcp://192.0.2.1:4321"), "an address of another host");
+}
+
+Test(discovery, what_counts_elsewhere_does_not_here)
+{
+    ps_discovery_t one = describe(AT, "");
+    char path[PATH_SIZE];
+
+    write_changed(&one, "\"net\":", "\"net\":1", path);
+    cr_expect(!finds(AT), "another network namespace");
+    write_changed(&one, "\"mount\":", "\"mount\":1", path);
+    cr_expect(!finds(AT), "another mount namespace");
+    write_changed(&one, KEY, "", path);
+    cr_expect(!finds(AT), "it asks for no key");
+    write_changed(&one, "}", "", path);
+    cr_expect(!finds(AT), "half a file");
+    write_changed(&one, NULL, NULL, path);
+    cr_expect(finds(AT));
+}
+
+Test(discovery, who_else_may_write_the_file_may_not_say)
+{
+    char path[PATH_SIZE];
+    char aside[PATH_SIZE];
+
+    write_one(AT, "", path);
+    cr_assert_eq(chmod(path, S_IRUSR | S_IWUSR | S_IWGRP), 0);
+    cr_expect(!finds(AT), "the group may");
+    cr_assert_eq(chmod(path, S_IRUSR | S_IWUSR | S_IWOTH), 0);
+    cr_expect(!finds(AT), "others may");
+    cr_assert_eq(chmod(path, S_IRUSR | S_IWUSR), 0);
+    (void)snprintf(aside, sizeof aside, "%s/aside", temp.path);
+    cr_assert_eq(rename(path, aside), 0);
+    cr_assert_eq(symlink(aside, path), 0);
+    cr_expect(!finds(AT), "a link");
 }
 
 Test(discovery, what_a_killed_psd_left_names_nobody)
 {
-    ps_discovery_t found;
+    char path[PATH_SIZE];
 
-    write_file("psd/4321.json", "tcp://127.0.0.1:4321" KEY, ps_discovery_net());
-    (void)close(listening);
-    cr_expect(!ps_discovery_find(PORT, &found));
+    write_one(AT, "", path);
+    stop_listening();
+    cr_expect(!finds(AT));
+}
+
+Test(discovery, a_node_that_joined_has_its_clusters_key_file)
+{
+    char path[PATH_SIZE];
+    ps_discovery_t found;
+    ps_discovery_t other = describe("tcp://127.0.0.1:4323", "/other");
+
+    write_one(AT, "", path);
+    other.cluster.bytes[0] = 2;
+    write_changed(&other, NULL, NULL, path);
+    cr_assert(ps_discovery_find(AT, &found));
+    cr_expect_str_eq(found.key_file, "", "of another cluster");
+    write_one("tcp://127.0.0.1:4322", "/k", path);
+    cr_assert(ps_discovery_find(AT, &found));
+    cr_expect_str_eq(found.key_file, "/k");
 }
 
 Test(discovery, a_runtime_dir_is_looked_at_as_well)
 {
+    ps_discovery_t one = describe(AT, "/of_its_owner");
     ps_discovery_t found;
+    ps_buffer_t name = {0};
+    ps_buffer_t text = {0};
+    char path[PATH_SIZE];
     char endpoint[PS_ENDPOINT_MAX + 1];
 
-    write_file("endpoints.json", "tcp://127.0.0.1:4321" KEY, ps_discovery_net());
-    cr_assert(ps_discovery_find(PORT, &found));
+    cr_assert(ps_discovery_print(&one, &name, &text));
+    (void)snprintf(path, sizeof path, "%s/endpoints.json", temp.path);
+    put(path, (const char *)text.data);
+    cr_assert(ps_discovery_find(AT, &found));
+    cr_expect_str_eq(found.key_file, "", "whoever has that directory names no key of ours");
     ps_discovery_nearest(endpoint);
-    cr_expect_str_eq(endpoint, found.ipc);
+    cr_expect_str_eq(endpoint, one.ipc);
+    ps_buffer_done(&name);
+    ps_buffer_done(&text);
 }
 
 Test(discovery, without_a_runtime_dir_an_own_psd_comes_first)
 {
+    ps_discovery_t one = describe(AT, "");
+    ps_buffer_t name = {0};
+    ps_buffer_t text = {0};
+    char path[PATH_SIZE];
     char endpoint[PS_ENDPOINT_MAX + 1];
 
     (void)unsetenv("PSD_RUNTIME_DIR");
-    write_file("psd/endpoints.json", "tcp://127.0.0.1:4321", ps_discovery_net());
+    cr_assert(ps_discovery_print(&one, &name, &text));
+    (void)snprintf(path, sizeof path, "%s/psd", temp.path);
+    cr_assert_eq(mkdir(path, S_IRWXU), 0);
+    (void)snprintf(path, sizeof path, "%s/psd/endpoints.json", temp.path);
+    put(path, (const char *)text.data);
     ps_discovery_nearest(endpoint);
-    cr_expect(strncmp(endpoint, "ipc://", 6) == 0 && strstr(endpoint, temp.path) != NULL, "%s",
-              endpoint);
+    cr_expect_str_eq(endpoint, one.ipc);
+    ps_buffer_done(&name);
+    ps_buffer_done(&text);
 }
 
-Test(discovery, a_sweep_takes_what_is_gone_and_what_is_the_callers)
+Test(discovery, a_sweep_takes_what_is_gone_and_what_is_its_callers)
 {
-    char dir[PATH_MAX];
-    char own[PATH_SIZE];
+    ps_discovery_t one = describe(AT, "");
+    char path[PATH_SIZE];
 
-    cr_assert(ps_discovery_dir(dir));
-    (void)snprintf(own, sizeof own, "ipc://%s/psd.ipc", temp.path);
-    write_file("psd/4321.json", "tcp://127.0.0.1:4321" KEY, ps_discovery_net());
-    ps_discovery_sweep(dir, "ipc:///other");
-    cr_expect(is_there("psd/4321.json"), "it runs");
-    ps_discovery_withdraw(PORT, "ipc:///other");
-    cr_expect(is_there("psd/4321.json"), "it is another one's");
-    ps_discovery_sweep(dir, own);
-    cr_expect(!is_there("psd/4321.json"), "it had another port");
-    write_file("psd/4321.json", "tcp://127.0.0.1:4321" KEY, ps_discovery_net());
-    (void)close(listening);
-    ps_discovery_sweep(dir, "ipc:///other");
-    cr_expect(!is_there("psd/4321.json"), "it is gone");
+    write_one(AT, "", path);
+    ps_discovery_sweep("ipc:///other", true);
+    cr_expect_eq(access(path, F_OK), 0, "it runs");
+    ps_discovery_sweep(one.ipc, false);
+    cr_expect_neq(access(path, F_OK), 0, "it is the caller's");
+    write_changed(&one, "\"mount\":", "\"mount\":1", path);
+    stop_listening();
+    ps_discovery_sweep("ipc:///other", true);
+    cr_expect_eq(access(path, F_OK), 0, "nobody here can say");
+    write_one(AT, "", path);
+    ps_discovery_sweep("ipc:///other", false);
+    cr_expect_eq(access(path, F_OK), 0, "a psd that ends looks at its own");
+    ps_discovery_sweep("ipc:///other", true);
+    cr_expect_neq(access(path, F_OK), 0, "it is gone");
 }

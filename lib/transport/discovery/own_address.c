@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the own address on the way to another host. */
-#include "client/connection/own_address.h"
+#include "transport/discovery/own_address.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -90,17 +90,27 @@ static bool find_host(const char *endpoint, size_t length, char ret_host[HOST_SI
     return true;
 }
 
-bool ps_own_address_is_here(const char *endpoint)
+bool ps_own_address_leads_to(const char *endpoint, const char *listens)
 {
     char host[HOST_SIZE];
+    char at[HOST_SIZE];
     char own[PS_ADDRESS_SIZE];
+    bool is_any = false;
     bool is_same = false;
 
-    if (!find_host(endpoint, strcspn(endpoint, "#"), host)) {
+    if (!find_host(endpoint, strcspn(endpoint, "#"), host) ||
+        !find_host(listens, strlen(listens), at)) {
         return false;
     }
-    return ps_address_is_local(host) ||
-           (ps_own_address(host, own, &is_same, NULL) == PSD_OK && is_same);
+    is_any = strcmp(at, "0.0.0.0") == 0 || strcmp(at, "::") == 0;
+    if (strcmp(host, at) == 0) {
+        return true;
+    }
+    if (ps_address_is_local(host) || strcmp(host, "localhost") == 0) {
+        return is_any || (strcmp(host, "localhost") == 0 && ps_address_is_local(at));
+    }
+    return ps_own_address(host, own, &is_same, NULL) == PSD_OK && is_same &&
+           (is_any || strcmp(own, at) == 0);
 }
 
 psd_status_t ps_own_address_to(const char *endpoints, char ret_own[PS_ADDRESS_SIZE],

@@ -5,8 +5,8 @@
  * What     Never a host name, and never what /etc/hosts says of the own name (127.0.1.1): the
  *          address that this host itself has on its route to the other one. Nothing is sent.
  */
-#ifndef PS_CLIENT_OWN_ADDRESS_H
-#define PS_CLIENT_OWN_ADDRESS_H
+#ifndef PS_TRANSPORT_OWN_ADDRESS_H
+#define PS_TRANSPORT_OWN_ADDRESS_H
 
 #include <stdbool.h>
 
@@ -24,8 +24,9 @@ PSD_MUST_CHECK psd_status_t ps_own_address(const char *host, char ret_own[PS_ADD
                                            bool *ret_is_same, psd_error_t *err);
 /* Whether only this host reaches that address. */
 bool ps_address_is_local(const char *address);
-/* Whether the host of tcp://HOST:PORT is this one. A name is looked up. */
-bool ps_own_address_is_here(const char *endpoint);
+/* Whether who connects to tcp://HOST:PORT from here comes to a listener of this host at `listens`,
+ * which is tcp://ADDRESS:PORT or tcp://0.0.0.0:PORT, and has that port. A name is looked up. */
+bool ps_own_address_leads_to(const char *endpoint, const char *listens);
 /*
  * As ps_own_address, on the way to the first of the endpoints that is a tcp:// one and has a route.
  *

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "client/connection/own_address.h"
+#include "transport/discovery/own_address.h"
 
 static char own[PS_ADDRESS_SIZE];
 static psd_error_t *err;
@@ -58,4 +58,29 @@ Test(own_address, knows_what_only_this_host_reaches)
     cr_assert(ps_address_is_local("127.0.0.9"));
     cr_assert(ps_address_is_local("::1"));
     cr_assert_not(ps_address_is_local("10.0.0.1"));
+}
+
+Test(own_address, knows_which_listener_an_endpoint_leads_to)
+{
+    static const struct {
+        const char *endpoint;
+        const char *listens;
+        bool leads;
+    } ROWS[] = {{"tcp://127.0.0.1:1", "tcp://127.0.0.1:1", true},
+                {"tcp://127.0.0.1:1#00", "tcp://127.0.0.1:1", true},
+                {"tcp://127.0.0.2:1", "tcp://127.0.0.1:1", false},
+                {"tcp://localhost:1", "tcp://127.0.0.1:1", true},
+                {"tcp://localhost:1", "tcp://[::1]:1", true},
+                {"tcp://localhost:1", "tcp://192.0.2.1:1", false},
+                {"tcp://127.0.0.9:1", "tcp://0.0.0.0:1", true},
+                {"tcp://[::1]:1", "tcp://[::]:1", true},
+                {"tcp://192.0.2.1:1", "tcp://0.0.0.0:1", false},
+                {"tcp://999.0.0.1:1", "tcp://0.0.0.0:1", false},
+                {"tcp://192.0.2.1:1", "tcp://192.0.2.1:1", true},
+                {"ipc:///x", "tcp://127.0.0.1:1", false}};
+
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        cr_expect_eq(ps_own_address_leads_to(ROWS[i].endpoint, ROWS[i].listens), ROWS[i].leads,
+                     "%s, %s", ROWS[i].endpoint, ROWS[i].listens);
+    }
 }
