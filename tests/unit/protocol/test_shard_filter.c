@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A shard and messages that came through filters: what becomes of them, of
  * lists that were kept, and of what was not offered. */
+#include "protocol/shard/shard_state.h"
 #include "shard_bench.h"
 
 #include "base/hash.h"

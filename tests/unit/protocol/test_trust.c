@@ -415,7 +415,8 @@ Test(trust, words_are_read_back)
 }
 
 /* What looks, connects, works for a job, or comes from nodes changes nothing that the audit has;
- * opening a table may make it, and everybody may change their own key. */
+ * opening a table may make it, everybody may change their own key, and a join may let in a
+ * node. */
 Test(trust, the_audit_has_each_kind_of_change)
 {
     static const ps_verb_t CHANGES[] = {PS_VERB_CREATE, PS_VERB_CHANGE, PS_VERB_DROP,
@@ -425,7 +426,8 @@ Test(trust, the_audit_has_each_kind_of_change)
         const ps_need_t *need = ps_need_of_op((ps_trust_op_t)op);
         bool changes = strcmp(need->kind, "table_open") == 0 ||
                        strcmp(need->kind, "auth_rotate") == 0 ||
-                       strcmp(need->kind, "auth_accept") == 0;
+                       strcmp(need->kind, "auth_accept") == 0 ||
+                       strcmp(need->kind, "node_join") == 0;
 
         for (size_t i = 0; i < N(CHANGES); i++) {
             changes = changes || need->verb == CHANGES[i];
