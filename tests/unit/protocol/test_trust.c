@@ -424,10 +424,9 @@ Test(trust, the_audit_has_each_kind_of_change)
 
     for (int op = 0; op < PS_TRUST_OPS_COUNT; op++) {
         const ps_need_t *need = ps_need_of_op((ps_trust_op_t)op);
-        bool changes = strcmp(need->kind, "table_open") == 0 ||
-                       strcmp(need->kind, "auth_rotate") == 0 ||
-                       strcmp(need->kind, "auth_accept") == 0 ||
-                       strcmp(need->kind, "node_join") == 0;
+        bool changes =
+            strcmp(need->kind, "table_open") == 0 || strcmp(need->kind, "auth_rotate") == 0 ||
+            strcmp(need->kind, "auth_accept") == 0 || strcmp(need->kind, "node_join") == 0;
 
         for (size_t i = 0; i < N(CHANGES); i++) {
             changes = changes || need->verb == CHANGES[i];
