@@ -87,7 +87,11 @@ wants 0 rank_bytes by mpirun over mpi,auto
 }
 (by_mpi_name=ranks. by_mpi 2 "$RANK_GUESTS" "$work/ready" "$work/done"; exit "$rc") &
 ranks_pid=$!
-wait_for test -e "$work/ready" && guests || fail "the ranks have no job"
+if wait_for test -e "$work/ready"; then
+    guests
+else
+    fail "the ranks have no job"
+fi
 touch "$work/done"
 rc=0
 wait "$ranks_pid" || rc=$?
