@@ -376,7 +376,7 @@ static psd_status_t settle_file(ps_shard_log_t *self, ps_segment_t *last, ps_dis
 
     /* A damaged one has more in it than its records, and somebody may want to see that. */
     if (told_until(self, last) < last->bytes && !last->is_damaged) {
-        bool has_room = false;
+        bool has_room = true;
 
         rc = replace_last(self, last, file, path, &has_room, err);
         if (has_room) {
