@@ -14,7 +14,7 @@
 
 #include <mpi.h>
 
-#include "mpi/hall.h"
+#include "hall/hall.h"
 
 #define PS_MPI_TRAFFIC_MOST 64 /* sends to one rank at a time */
 
