@@ -13,7 +13,7 @@
 typedef struct moving {
     STAILQ_ENTRY(moving) in_line;
     MPI_Request request;
-    ps_cargo_t *parcel; /* owned */
+    ps_mpi_parcel_t *parcel; /* owned */
 } moving_t;
 
 typedef STAILQ_HEAD(movings, moving) movings_t;
@@ -33,9 +33,9 @@ struct ps_mpi_traffic {
     movings_t sending;
     size_t n_sending_all;
     size_t n_arriving;
-    ps_cargos_t ready;   /* collected, not begun: no memory */
-    MPI_Message matched; /* one for which there was no memory … */
-    MPI_Status its;      /* … and what it is; MPI_MESSAGE_NULL: none */
+    ps_mpi_parcels_t ready; /* collected, not begun: no memory */
+    MPI_Message matched;    /* one for which there was no memory … */
+    MPI_Status its;         /* … and what it is; MPI_MESSAGE_NULL: none */
     uint64_t turned_ms;
     bool has_failed;
     _Atomic uint64_t sent;
@@ -82,12 +82,12 @@ static void sent(ps_mpi_traffic_t *self, moving_t *moving)
 {
     self->n_sending[moving->parcel->rank]--;
     self->n_sending_all--;
-    ps_cargo_free(moving->parcel);
+    ps_mpi_parcel_free(moving->parcel);
     ps_free(moving);
 }
 
 /* false: no memory, nothing has changed. */
-static bool begin_send(ps_mpi_traffic_t *self, ps_cargo_t *parcel, uint64_t now_ms)
+static bool begin_send(ps_mpi_traffic_t *self, ps_mpi_parcel_t *parcel, uint64_t now_ms)
 {
     moving_t *moving = ps_alloc(1, sizeof *moving);
     int done = 0;
@@ -100,7 +100,7 @@ static bool begin_send(ps_mpi_traffic_t *self, ps_cargo_t *parcel, uint64_t now_
     self->n_sending_all++;
     self->ranks[parcel->rank].told_ms = now_ms;
     self->sent += parcel->size;
-    if (MPI_Isend(ps_cargo_bytes(parcel), (int)parcel->size, MPI_BYTE, parcel->rank, TAG,
+    if (MPI_Isend(ps_mpi_parcel_bytes(parcel), (int)parcel->size, MPI_BYTE, parcel->rank, TAG,
                   self->comm, &moving->request) != MPI_SUCCESS) {
         lose(self, parcel->rank);
         sent(self, moving);
@@ -116,7 +116,7 @@ static bool begin_send(ps_mpi_traffic_t *self, ps_cargo_t *parcel, uint64_t now_
 
 static bool send_all(ps_mpi_traffic_t *self, uint64_t now_ms)
 {
-    ps_cargo_t *parcel = NULL;
+    ps_mpi_parcel_t *parcel = NULL;
     bool moved = false;
 
     if (STAILQ_EMPTY(&self->ready)) {
@@ -200,16 +200,16 @@ static bool begin_receive(ps_mpi_traffic_t *self, uint64_t now_ms)
         bytes = 0; /* no good one */
     }
     if (moving != NULL) {
-        moving->parcel = ps_cargo_for(rank, (size_t)bytes);
+        moving->parcel = ps_mpi_parcel_for(rank, (size_t)bytes);
     }
     if (moving == NULL || moving->parcel == NULL) {
         ps_free(moving);
         return false;
     }
-    if (MPI_Imrecv(ps_cargo_bytes(moving->parcel), bytes, MPI_BYTE, &self->matched,
+    if (MPI_Imrecv(ps_mpi_parcel_bytes(moving->parcel), bytes, MPI_BYTE, &self->matched,
                    &moving->request) != MPI_SUCCESS) {
         self->matched = MPI_MESSAGE_NULL;
-        ps_cargo_free(moving->parcel);
+        ps_mpi_parcel_free(moving->parcel);
         ps_free(moving);
         lose(self, rank);
         return true;
@@ -274,10 +274,10 @@ void ps_mpi_traffic_look(ps_mpi_traffic_t *self, uint64_t now_ms)
             ps_hall_lose(self->hall, i);
         }
         if (now_ms > state->told_ms + BEAT_MS && self->n_sending[i] < PS_MPI_TRAFFIC_MOST) {
-            ps_cargo_t *beat = ps_cargo_new(i, PS_CARGO_BEAT);
+            ps_mpi_parcel_t *beat = ps_mpi_parcel_new(i, PS_MPI_PARCEL_BEAT);
 
             if (beat != NULL && !begin_send(self, beat, now_ms)) {
-                ps_cargo_free(beat);
+                ps_mpi_parcel_free(beat);
             }
         }
     }

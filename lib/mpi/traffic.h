@@ -14,7 +14,7 @@
 
 #include <mpi.h>
 
-#include "hall/hall.h"
+#include "mpi/hall.h"
 
 #define PS_MPI_TRAFFIC_MOST 64 /* sends to one rank at a time */
 

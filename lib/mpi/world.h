@@ -1,14 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room lib/mpi: the carrier in the plug-in libpsd-mpi.so
- *
- * It is       Messages between the ranks of one MPI world. One thread of the
- *             process calls MPI; the others speak to it through the hall.
- * It uses     lib/hall, lib/transport/threads, lib/base; mpi.
- * It ignores  What is in a frame, sockets, sessions, retries.
- * Start at    this page, then traffic.h; plugin.c is the table.
- */
-/*
  * ps_world - the MPI world of the process, and the thread that calls MPI
  *
  * What     Begins MPI where the program has not, and ends it at exit, after the
@@ -23,7 +14,7 @@
 #ifndef PS_MPI_WORLD_H
 #define PS_MPI_WORLD_H
 
-#include "hall/hall.h"
+#include "mpi/hall.h"
 
 /*
  * The hall of the process, and its place in the world. The first call begins

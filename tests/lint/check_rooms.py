@@ -16,8 +16,8 @@ FLOORS = {
     "model": 1, "wire": 1,
     "protocol": 2,
     "transport": 3, "storage": 3,
-    "client": 4, "data": 4, "linalg": 4, "hall": 4,
-    "train": 5, "mpi": 5, "ucx": 5,
+    "client": 4, "data": 4, "linalg": 4, "mpi": 4,
+    "train": 5,
     "server": 6,
     "daemon": 7, "cli": 7, "examples": 7,
 }
@@ -80,7 +80,6 @@ FENCES = [
     (r"zmq(_.*)?\.h", {"transport", "server"}),
     (r"czmq(_.*)?\.h|zsys\.h|zloop\.h|zmsg\.h", {"daemon"}),
     (r"mpi\.h", {"mpi"}),
-    (r"uc[pst]/.*", {"ucx"}),
     (r"jansson\.h", {"wire", "server", "cli"}),
     (r"sqlite3\.h", {"storage"}),
     (r"xx(hash|h3)\.h", {"base"}),
@@ -132,7 +131,7 @@ IMPURE_CALLS = re.compile(
     r"rand|random|drand48|getrandom|getentropy|pthread_\w+|socket|mmap|"
     r"open|openat|unlink|rename|sleep|nanosleep)\s*\("
 )
-TIME_ROOMS = {"transport", "client", "hall", "mpi", "ucx", "train", "server"} | PROGRAMS
+TIME_ROOMS = {"transport", "client", "mpi", "train", "server"} | PROGRAMS
 TIME_CALLS = re.compile(
     r"(?<![\w.>])(clock_gettime|gettimeofday|timespec_get|time|clock|zclock_\w+)\s*\("
 )

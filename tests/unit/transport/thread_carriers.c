@@ -34,10 +34,8 @@ static const way_t WAYS[] = {
     {"lane", "lane://", "/s.lane", true, false},
     {"plug-in", "ucx://queue", NULL, true, true},
 };
-/* Plug-ins that come with psd. Over MPI between the ends of one rank, and so through MPI; over UCX
- * by the transports that UCX_TLS names. */
-static const way_t PLUGINS[] = {{"mpi", "mpi://", NULL, true, true},
-                                {"ucx", "ucx://127.0.0.1:0", NULL, true, true}};
+/* Between the ends of one rank, and so through MPI. */
+static const way_t BY_MPI = {"mpi", "mpi://", NULL, true, true};
 
 typedef struct rig {
     const way_t *way;
@@ -529,29 +527,22 @@ static bool all_ways(const char *file)
     return ok;
 }
 
-static bool plugin_alone(const char *name, const char *file)
+static bool mpi_alone(const char *file)
 {
     temp_dir_t dir = {""};
-    bool ok = temp_dir_make(&dir) && put_plugin(&dir, name, file) &&
-              setenv("PSD_CARRIER_DIR", dir.path, 1) == 0;
-    int n = 0;
+    bool ok = temp_dir_make(&dir) && put_plugin(&dir, "mpi", file) &&
+              setenv("PSD_CARRIER_DIR", dir.path, 1) == 0 && every_case(&BY_MPI);
 
-    for (size_t i = 0; ok && i < sizeof PLUGINS / sizeof *PLUGINS; i++) {
-        if (strcmp(PLUGINS[i].name, name) == 0) {
-            ok = every_case(&PLUGINS[i]);
-            n++;
-        }
-    }
     temp_dir_drop(&dir);
-    return ok && n == 1;
+    return ok;
 }
 
 /* thread_transport_carriers PLUG-IN
- * thread_transport_carriers NAME PLUG-IN */
+ * thread_transport_carriers mpi PLUG-IN */
 int main(int argc, char **argv)
 {
     bool ok = make_pool() && (argc == 2   ? all_ways(argv[1])
-                              : argc == 3 ? plugin_alone(argv[1], argv[2])
+                              : argc == 3 ? mpi_alone(argv[2])
                                           : false);
 
     free(pool);

@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "hall/hall_inner.h"
+#include "mpi/hall_inner.h"
 #include "transport/threads/clock.h"
 
 static void free_end(ps_end_t *self)
 {
-    ps_cargos_done(&self->in);
-    ps_cargos_done(&self->gone);
+    ps_mpi_parcels_done(&self->in);
+    ps_mpi_parcels_done(&self->gone);
     ps_map_done(&self->channels);
     (void)close(self->fd);
     ps_free(self);
@@ -80,7 +80,7 @@ int ps_hall_connect(ps_hall_t *self, int rank, uint32_t port, const ps_carrier_s
         return code;
     }
     ps_hall_lock(self);
-    channel = ps_channel_new(end, rank, 0, PS_CARGO_OPEN);
+    channel = ps_channel_new(end, rank, 0, PS_MPI_PARCEL_OPEN);
     if (channel != NULL) {
         channel->hello->head.to = port;
     }
@@ -127,7 +127,7 @@ static int look_room(const ps_end_t *self, uint64_t conn, ps_channel_t **ret_cha
 int ps_end_send(ps_end_t *self, uint64_t conn, const ps_carrier_frame_t *frames, size_t n)
 {
     ps_channel_t *channel = NULL;
-    ps_cargo_t *parcel = NULL;
+    ps_mpi_parcel_t *parcel = NULL;
     int code = 0;
 
     assert(n >= 1 && n <= PS_CARRIER_FRAMES);
@@ -137,7 +137,7 @@ int ps_end_send(ps_end_t *self, uint64_t conn, const ps_carrier_frame_t *frames,
     if (code != 0) {
         return code;
     }
-    parcel = ps_cargo_of(frames, n);
+    parcel = ps_mpi_parcel_of(frames, n);
     if (parcel == NULL) {
         return ENOMEM;
     }
@@ -152,7 +152,7 @@ int ps_end_send(ps_end_t *self, uint64_t conn, const ps_carrier_frame_t *frames,
     }
     ps_hall_unlock(self->hall);
     if (code != 0) {
-        ps_cargo_free(parcel);
+        ps_mpi_parcel_free(parcel);
         return code;
     }
     for (size_t i = 0; i < n; i++) {
@@ -162,7 +162,7 @@ int ps_end_send(ps_end_t *self, uint64_t conn, const ps_carrier_frame_t *frames,
 }
 
 /* One message less is on its way. */
-static void give_back(const ps_end_t *self, const ps_cargo_t *parcel)
+static void give_back(const ps_end_t *self, const ps_mpi_parcel_t *parcel)
 {
     ps_channel_t *channel = ps_map_get(&self->hall->channels, parcel->channel);
 
@@ -172,13 +172,13 @@ static void give_back(const ps_end_t *self, const ps_cargo_t *parcel)
 }
 
 /* The next DATA; what stands before it in the line is set aside. NULL: none. */
-static ps_cargo_t *next_data(ps_end_t *self)
+static ps_mpi_parcel_t *next_data(ps_end_t *self)
 {
-    ps_cargo_t *parcel = NULL;
+    ps_mpi_parcel_t *parcel = NULL;
 
     while ((parcel = STAILQ_FIRST(&self->in)) != NULL) {
         STAILQ_REMOVE_HEAD(&self->in, in_line);
-        if (parcel->head.kind == PS_CARGO_DATA) {
+        if (parcel->head.kind == PS_MPI_PARCEL_DATA) {
             atomic_fetch_sub(&self->n_there, 1);
             give_back(self, parcel);
             return parcel;
@@ -191,7 +191,7 @@ static ps_cargo_t *next_data(ps_end_t *self)
 int ps_end_receive(ps_end_t *self, uint64_t *ret_conn, ps_carrier_frame_t frames[PS_CARRIER_FRAMES],
                    size_t *ret_n)
 {
-    ps_cargo_t *parcel = NULL;
+    ps_mpi_parcel_t *parcel = NULL;
 
     if (atomic_load(&self->n_there) == 0) {
         return EAGAIN;
@@ -203,13 +203,13 @@ int ps_end_receive(ps_end_t *self, uint64_t *ret_conn, ps_carrier_frame_t frames
         return EAGAIN;
     }
     *ret_conn = parcel->conn;
-    ps_cargo_open(parcel, frames, ret_n);
+    ps_mpi_parcel_open(parcel, frames, ret_n);
     return 0;
 }
 
 bool ps_end_next_gone(ps_end_t *self, uint64_t *ret_conn)
 {
-    ps_cargo_t *parcel = NULL;
+    ps_mpi_parcel_t *parcel = NULL;
 
     if (self->port == 0) {
         return atomic_load(&self->is_lost) && atomic_load(&self->n_there) == 0;
@@ -225,7 +225,7 @@ bool ps_end_next_gone(ps_end_t *self, uint64_t *ret_conn)
         return false;
     }
     *ret_conn = parcel->conn;
-    ps_cargo_free(parcel);
+    ps_mpi_parcel_free(parcel);
     return true;
 }
 
@@ -234,11 +234,6 @@ bool ps_end_next_gone(ps_end_t *self, uint64_t *ret_conn)
 bool ps_end_is_ready(const ps_end_t *self)
 {
     return atomic_load(&self->n_there) > 0 || atomic_load(&self->is_lost);
-}
-
-uint32_t ps_end_port(const ps_end_t *self)
-{
-    return self->port;
 }
 
 int ps_end_fd(const ps_end_t *self)

@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the carrier's thread asks of the hall. */
+/* What the MPI thread asks of the hall. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
-#include "hall/hall_inner.h"
+#include "mpi/hall_inner.h"
 #include "transport/threads/clock.h"
 #include "transport/threads/thread.h"
 
 #define NS_OF_US 1000L
 #define NS_OF_S 1000000000L
+
+static void free_hall(ps_hall_t *self)
+{
+    ps_free(self->n_channels);
+    ps_free(self->n_collected);
+    ps_free(self->has_ended);
+    ps_free(self->is_lost);
+    ps_free(self);
+}
 
 ps_hall_t *ps_hall_new(int rank, int size)
 {
@@ -25,19 +31,14 @@ ps_hall_t *ps_hall_new(int rank, int size)
     }
     self->rank = rank;
     self->size = size;
-    self->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (self->fd < 0 ||
-        !ps_grow(&self->peers, &self->capacity, (size_t)size + 1, sizeof *self->peers) ||
-        ps_cond_init(&self->woken) != 0) {
-        if (self->fd >= 0) {
-            (void)close(self->fd);
-        }
-        ps_free(self->peers);
-        ps_free(self);
+    self->n_channels = ps_alloc((size_t)size, sizeof *self->n_channels);
+    self->n_collected = ps_alloc((size_t)size, sizeof *self->n_collected);
+    self->has_ended = ps_alloc((size_t)size, sizeof *self->has_ended);
+    self->is_lost = ps_alloc((size_t)size, sizeof *self->is_lost);
+    if (self->n_channels == NULL || self->n_collected == NULL || self->has_ended == NULL ||
+        self->is_lost == NULL || ps_cond_init(&self->woken) != 0) {
+        free_hall(self);
         return NULL;
-    }
-    for (int i = 0; i < size; i++) {
-        self->peers[i] = (ps_hall_peer_t){.is_there = true};
     }
     (void)pthread_mutex_init(&self->mutex, NULL);
     TAILQ_INIT(&self->listed);
@@ -58,96 +59,9 @@ void ps_hall_unlock(ps_hall_t *self)
 
 void ps_hall_tell(ps_hall_t *self)
 {
-    uint64_t one = 1;
-
     self->has_news = true;
     if (self->sleeps) {
         (void)pthread_cond_signal(&self->woken);
-    }
-    if (self->lies_down) {
-        self->lies_down = false;
-        /* Its counter is far from full, so it takes one more. */
-        if (write(self->fd, &one, sizeof one) != (ssize_t)sizeof one) {
-            abort();
-        }
-    }
-}
-
-/* ---- peers --------------------------------------------------------------- */
-
-int ps_hall_add_peer(ps_hall_t *self)
-{
-    int peer = 0;
-
-    ps_hall_lock(self);
-    while (peer < self->size && !self->peers[peer].is_free) {
-        peer++;
-    }
-    if (peer == self->size &&
-        !ps_grow(&self->peers, &self->capacity, (size_t)peer + 1, sizeof *self->peers)) {
-        peer = -1;
-    }
-    if (peer >= 0) {
-        self->peers[peer] = (ps_hall_peer_t){.is_there = false};
-        self->size = peer == self->size ? peer + 1 : self->size;
-    }
-    ps_hall_unlock(self);
-    return peer;
-}
-
-void ps_hall_drop_peer(ps_hall_t *self, int peer)
-{
-    ps_cargos_t left = STAILQ_HEAD_INITIALIZER(left);
-    ps_cargo_t *parcel = NULL;
-
-    ps_hall_lock(self);
-    while ((parcel = STAILQ_FIRST(&self->loose)) != NULL) {
-        STAILQ_REMOVE_HEAD(&self->loose, in_line);
-        if (parcel->rank == peer) {
-            ps_cargo_free(parcel);
-        } else {
-            STAILQ_INSERT_TAIL(&left, parcel, in_line);
-        }
-    }
-    STAILQ_CONCAT(&self->loose, &left);
-    self->peers[peer] = (ps_hall_peer_t){.is_free = true};
-    ps_hall_unlock(self);
-}
-
-void ps_hall_open_peer(ps_hall_t *self, int peer)
-{
-    ps_hall_lock(self);
-    self->peers[peer].is_there = true;
-    ps_hall_tell(self);
-    ps_hall_unlock(self);
-}
-
-/* ---- sleeping ------------------------------------------------------------ */
-
-int ps_hall_fd(const ps_hall_t *self)
-{
-    return self->fd;
-}
-
-bool ps_hall_lie_down(ps_hall_t *self)
-{
-    bool may = false;
-
-    ps_hall_lock(self);
-    may = !self->has_news;
-    self->lies_down = may;
-    ps_hall_unlock(self);
-    return may;
-}
-
-void ps_hall_get_up(ps_hall_t *self)
-{
-    uint64_t n = 0;
-
-    ps_hall_lock(self);
-    self->lies_down = false;
-    ps_hall_unlock(self);
-    while (read(self->fd, &n, sizeof n) > 0) {
     }
 }
 
@@ -176,26 +90,21 @@ void ps_hall_sleep(ps_hall_t *self, uint32_t us)
 }
 
 void ps_hall_collect(ps_hall_t *self, const uint32_t *n_sending, uint32_t most,
-                     ps_cargos_t *parcels)
+                     ps_mpi_parcels_t *parcels)
 {
     ps_channel_t *channel = NULL;
     ps_channel_t *next = NULL;
 
     ps_hall_lock(self);
-    for (int i = 0; i < self->size; i++) {
-        self->peers[i].n_collected = 0;
-    }
+    memset(self->n_collected, 0, (size_t)self->size * sizeof *self->n_collected);
     STAILQ_CONCAT(parcels, &self->loose);
     for (channel = TAILQ_FIRST(&self->listed); channel != NULL; channel = next) {
-        ps_hall_peer_t *peer = &self->peers[channel->rank];
-        uint32_t sending = most;
+        uint32_t *n = &self->n_collected[channel->rank];
+        uint32_t sending = n_sending[channel->rank] + *n;
 
         next = TAILQ_NEXT(channel, in_list);
-        if (peer->is_there) {
-            sending = n_sending[channel->rank] + peer->n_collected;
-        }
         if (sending < most) { /* else it stays listed */
-            peer->n_collected += ps_channel_collect(channel, self, most - sending, parcels);
+            *n += ps_channel_collect(channel, self, most - sending, parcels);
         }
     }
     self->has_news = false;
@@ -207,8 +116,8 @@ bool ps_hall_watches(ps_hall_t *self, int rank)
     bool watches = false;
 
     ps_hall_lock(self);
-    watches = !self->peers[rank].has_ended &&
-              (self->peers[rank].n_channels > 0 || (self->watches_all && rank != self->rank));
+    watches = !self->has_ended[rank] &&
+              (self->n_channels[rank] > 0 || (self->watches_all && rank != self->rank));
     ps_hall_unlock(self);
     return watches;
 }
@@ -224,13 +133,13 @@ void ps_hall_watch_all(ps_hall_t *self)
 
 /* One for each rank at the end of the list. false: no memory. */
 static bool make_says(const ps_hall_t *self, const char *key, const char *value,
-                      ps_cargos_t *parcels)
+                      ps_mpi_parcels_t *parcels)
 {
     for (int i = 0; i < self->size; i++) {
-        ps_cargo_t *parcel = ps_cargo_say(i, key, value);
+        ps_mpi_parcel_t *parcel = ps_mpi_parcel_say(i, key, value);
 
         if (parcel == NULL) {
-            ps_cargos_done(parcels);
+            ps_mpi_parcels_done(parcels);
             return false;
         }
         STAILQ_INSERT_TAIL(parcels, parcel, in_line);
@@ -240,8 +149,8 @@ static bool make_says(const ps_hall_t *self, const char *key, const char *value,
 
 int ps_hall_say(ps_hall_t *self, const char *key, const char *value)
 {
-    ps_cargos_t parcels = STAILQ_HEAD_INITIALIZER(parcels);
-    ps_cargo_t *parcel = NULL;
+    ps_mpi_parcels_t parcels = STAILQ_HEAD_INITIALIZER(parcels);
+    ps_mpi_parcel_t *parcel = NULL;
 
     if (strlen(key) >= PS_CARRIER_TEXT || strlen(value) >= PS_CARRIER_TEXT) {
         return EINVAL;
@@ -265,7 +174,7 @@ int ps_hall_say(ps_hall_t *self, const char *key, const char *value)
 
 bool ps_hall_find(ps_hall_t *self, const char *wanted, char ret_value[PS_CARRIER_TEXT])
 {
-    const ps_cargo_t *parcel = NULL;
+    const ps_mpi_parcel_t *parcel = NULL;
     bool found = false;
 
     ps_hall_lock(self);
@@ -274,7 +183,7 @@ bool ps_hall_find(ps_hall_t *self, const char *wanted, char ret_value[PS_CARRIER
         const char *key = NULL;
         const char *value = NULL;
 
-        ps_cargo_said(parcel, &key, &value);
+        ps_mpi_parcel_said(parcel, &key, &value);
         if (strcmp(key, wanted) == 0) {
             (void)snprintf(ret_value, PS_CARRIER_TEXT, "%s", value);
             found = true;
@@ -289,7 +198,7 @@ bool ps_hall_is_lost(ps_hall_t *self, int rank)
     bool is_lost = false;
 
     ps_hall_lock(self);
-    is_lost = self->peers[rank].is_lost || self->peers[rank].has_ended;
+    is_lost = self->is_lost[rank] || self->has_ended[rank];
     ps_hall_unlock(self);
     return is_lost;
 }
@@ -300,7 +209,7 @@ bool ps_hall_has_lost(ps_hall_t *self)
 
     ps_hall_lock(self);
     for (int i = 0; i < self->size; i++) {
-        has_lost = has_lost || self->peers[i].is_lost;
+        has_lost = has_lost || self->is_lost[i];
     }
     ps_hall_unlock(self);
     return has_lost;
@@ -311,7 +220,7 @@ bool ps_hall_has_lost(ps_hall_t *self)
 /* Tells a peer that what it speaks to is not there. */
 static void turn_away(ps_hall_t *self, int rank, uint32_t number)
 {
-    ps_cargo_t *parcel = number == 0 ? NULL : ps_cargo_new(rank, PS_CARGO_CLOSE);
+    ps_mpi_parcel_t *parcel = number == 0 ? NULL : ps_mpi_parcel_new(rank, PS_MPI_PARCEL_CLOSE);
 
     if (parcel != NULL) { /* else it finds out by its own timeout */
         parcel->head.to = number;
@@ -320,13 +229,13 @@ static void turn_away(ps_hall_t *self, int rank, uint32_t number)
     }
 }
 
-static void take_open(ps_hall_t *self, const ps_cargo_t *parcel)
+static void take_open(ps_hall_t *self, const ps_mpi_parcel_t *parcel)
 {
     ps_end_t *end = ps_map_get(&self->ports, parcel->head.to);
     ps_channel_t *channel = NULL;
 
     if (end != NULL) {
-        channel = ps_channel_new(end, parcel->rank, end->n_conns + 1, PS_CARGO_ACCEPT);
+        channel = ps_channel_new(end, parcel->rank, end->n_conns + 1, PS_MPI_PARCEL_ACCEPT);
     }
     if (channel == NULL) {
         turn_away(self, parcel->rank, parcel->head.from);
@@ -339,14 +248,14 @@ static void take_open(ps_hall_t *self, const ps_cargo_t *parcel)
 }
 
 /* The channel that it is for, of that rank; NULL: it is gone. */
-static ps_channel_t *channel_of(const ps_hall_t *self, const ps_cargo_t *parcel)
+static ps_channel_t *channel_of(const ps_hall_t *self, const ps_mpi_parcel_t *parcel)
 {
     ps_channel_t *channel = ps_map_get(&self->channels, parcel->head.to);
 
     return channel != NULL && channel->rank == parcel->rank ? channel : NULL;
 }
 
-static void take_accept(ps_hall_t *self, const ps_cargo_t *parcel)
+static void take_accept(ps_hall_t *self, const ps_mpi_parcel_t *parcel)
 {
     ps_channel_t *channel = channel_of(self, parcel);
 
@@ -359,7 +268,7 @@ static void take_accept(ps_hall_t *self, const ps_cargo_t *parcel)
     ps_channel_list(channel, self);
 }
 
-static bool fits(const ps_end_t *end, const ps_cargo_t *parcel)
+static bool fits(const ps_end_t *end, const ps_mpi_parcel_t *parcel)
 {
     for (uint32_t i = 0; i < parcel->head.n_frames; i++) {
         if (parcel->head.sizes[i] > end->frame_bytes) {
@@ -369,9 +278,9 @@ static bool fits(const ps_end_t *end, const ps_cargo_t *parcel)
     return true;
 }
 
-static void take_data(ps_hall_t *self, ps_cargo_t **parcel_p)
+static void take_data(ps_hall_t *self, ps_mpi_parcel_t **parcel_p)
 {
-    ps_cargo_t *parcel = *parcel_p;
+    ps_mpi_parcel_t *parcel = *parcel_p;
     ps_channel_t *channel = channel_of(self, parcel);
 
     if (channel == NULL) {
@@ -394,7 +303,7 @@ static void take_data(ps_hall_t *self, ps_cargo_t **parcel_p)
     *parcel_p = NULL;
 }
 
-static void take_credit(ps_hall_t *self, const ps_cargo_t *parcel)
+static void take_credit(ps_hall_t *self, const ps_mpi_parcel_t *parcel)
 {
     ps_channel_t *channel = channel_of(self, parcel);
 
@@ -406,7 +315,7 @@ static void take_credit(ps_hall_t *self, const ps_cargo_t *parcel)
     ps_channel_list(channel, self);
 }
 
-static void take_close(ps_hall_t *self, const ps_cargo_t *parcel)
+static void take_close(ps_hall_t *self, const ps_mpi_parcel_t *parcel)
 {
     ps_channel_t *channel = channel_of(self, parcel);
 
@@ -415,42 +324,42 @@ static void take_close(ps_hall_t *self, const ps_cargo_t *parcel)
     }
 }
 
-void ps_hall_take(ps_hall_t *self, ps_cargo_t **parcel_p)
+void ps_hall_take(ps_hall_t *self, ps_mpi_parcel_t **parcel_p)
 {
-    ps_cargo_t *parcel = *parcel_p;
+    ps_mpi_parcel_t *parcel = *parcel_p;
 
-    if (ps_cargo_is_good(parcel)) {
+    if (ps_mpi_parcel_is_good(parcel)) {
         ps_hall_lock(self);
-        self->peers[parcel->rank].is_lost = false;
-        switch ((ps_cargo_kind_t)parcel->head.kind) {
-        case PS_CARGO_OPEN:
+        self->is_lost[parcel->rank] = false;
+        switch ((ps_mpi_parcel_kind_t)parcel->head.kind) {
+        case PS_MPI_PARCEL_OPEN:
             take_open(self, parcel);
             break;
-        case PS_CARGO_ACCEPT:
+        case PS_MPI_PARCEL_ACCEPT:
             take_accept(self, parcel);
             break;
-        case PS_CARGO_DATA:
+        case PS_MPI_PARCEL_DATA:
             take_data(self, parcel_p);
             break;
-        case PS_CARGO_CREDIT:
+        case PS_MPI_PARCEL_CREDIT:
             take_credit(self, parcel);
             break;
-        case PS_CARGO_CLOSE:
+        case PS_MPI_PARCEL_CLOSE:
             take_close(self, parcel);
             break;
-        case PS_CARGO_BEAT:
+        case PS_MPI_PARCEL_BEAT:
             break;
-        case PS_CARGO_SAY:
+        case PS_MPI_PARCEL_SAY:
             STAILQ_INSERT_TAIL(&self->said, parcel, in_line);
             *parcel_p = NULL;
             break;
-        case PS_CARGO_END:
-            self->peers[parcel->rank].has_ended = true;
+        case PS_MPI_PARCEL_END:
+            self->has_ended[parcel->rank] = true;
             break;
         }
         ps_hall_unlock(self);
     }
-    ps_cargo_free(*parcel_p);
+    ps_mpi_parcel_free(*parcel_p);
     *parcel_p = NULL;
 }
 
@@ -471,7 +380,7 @@ void ps_hall_lose(ps_hall_t *self, int rank)
     size_t at = 0;
 
     ps_hall_lock(self);
-    self->peers[rank].is_lost = true;
+    self->is_lost[rank] = true;
     while ((channel = next_channel(self, &at)) != NULL) {
         if (channel->rank == rank) { /* it may only have been stopped: send it a CLOSE */
             turn_away(self, rank, channel->peer);
@@ -501,7 +410,7 @@ bool ps_hall_look_lingering(ps_hall_t *self, uint64_t now_ms)
             ps_channel_lose(channel, self); /* a later ACCEPT is turned away */
             at = 0;
         } else if (channel->n_out > 0) {
-            ps_cargos_done(&channel->out); /* the close goes with the next collect */
+            ps_mpi_parcels_done(&channel->out); /* the close goes with the next collect */
             channel->n_out = 0;
             ps_channel_list(channel, self);
         }
@@ -530,8 +439,8 @@ void ps_hall_tell_end(ps_hall_t *self)
 {
     ps_hall_lock(self);
     for (int i = 0; i < self->size; i++) {
-        bool is_met = i != self->rank && !self->peers[i].is_lost && !self->peers[i].has_ended;
-        ps_cargo_t *parcel = is_met ? ps_cargo_new(i, PS_CARGO_END) : NULL;
+        bool is_met = i != self->rank && !self->is_lost[i] && !self->has_ended[i];
+        ps_mpi_parcel_t *parcel = is_met ? ps_mpi_parcel_new(i, PS_MPI_PARCEL_END) : NULL;
 
         if (parcel != NULL) {
             STAILQ_INSERT_TAIL(&self->loose, parcel, in_line);

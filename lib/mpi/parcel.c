@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hall/cargo.h"
+#include "mpi/parcel.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -8,13 +8,13 @@
 
 static size_t padded(uint64_t size)
 {
-    return (size_t)(size + PS_CARGO_ALIGN - 1) / PS_CARGO_ALIGN * PS_CARGO_ALIGN;
+    return (size_t)(size + PS_MPI_PARCEL_ALIGN - 1) / PS_MPI_PARCEL_ALIGN * PS_MPI_PARCEL_ALIGN;
 }
 
 /* With room for that many bytes of frames; only the head is zeroed. */
-static ps_cargo_t *make(size_t body_bytes)
+static ps_mpi_parcel_t *make(size_t body_bytes)
 {
-    ps_cargo_t *self = ps_alloc_raw(1, sizeof *self + body_bytes);
+    ps_mpi_parcel_t *self = ps_alloc_raw(1, sizeof *self + body_bytes);
 
     if (self != NULL) {
         memset(self, 0, sizeof *self);
@@ -24,25 +24,25 @@ static ps_cargo_t *make(size_t body_bytes)
     return self;
 }
 
-ps_cargo_t *ps_cargo_new(int rank, ps_cargo_kind_t kind)
+ps_mpi_parcel_t *ps_mpi_parcel_new(int rank, ps_mpi_parcel_kind_t kind)
 {
-    ps_cargo_t *self = make(0);
+    ps_mpi_parcel_t *self = make(0);
 
     if (self != NULL) {
         self->rank = rank;
-        self->head.magic = PS_CARGO_MAGIC;
+        self->head.magic = PS_MPI_PARCEL_MAGIC;
         self->head.kind = (uint32_t)kind;
     }
     return self;
 }
 
-ps_cargo_t *ps_cargo_of(const ps_carrier_frame_t *frames, size_t n)
+ps_mpi_parcel_t *ps_mpi_parcel_of(const ps_carrier_frame_t *frames, size_t n)
 {
-    ps_cargo_t *self = NULL;
+    ps_mpi_parcel_t *self = NULL;
     size_t bytes = 0;
 
     for (size_t i = 0; i < n; i++) {
-        if (frames[i].size > PS_CARGO_BYTES_MAX - bytes) {
+        if (frames[i].size > PS_MPI_PARCEL_BYTES_MAX - bytes) {
             return NULL;
         }
         bytes += padded(frames[i].size);
@@ -51,8 +51,8 @@ ps_cargo_t *ps_cargo_of(const ps_carrier_frame_t *frames, size_t n)
     if (self == NULL) {
         return NULL;
     }
-    self->head.magic = PS_CARGO_MAGIC;
-    self->head.kind = PS_CARGO_DATA;
+    self->head.magic = PS_MPI_PARCEL_MAGIC;
+    self->head.kind = PS_MPI_PARCEL_DATA;
     self->head.n_frames = (uint32_t)n;
     for (size_t i = 0, at = 0; i < n; i++) {
         size_t size = frames[i].size;
@@ -67,33 +67,33 @@ ps_cargo_t *ps_cargo_of(const ps_carrier_frame_t *frames, size_t n)
     return self;
 }
 
-ps_cargo_t *ps_cargo_say(int rank, const char *key, const char *value)
+ps_mpi_parcel_t *ps_mpi_parcel_say(int rank, const char *key, const char *value)
 {
     size_t key_size = strlen(key) + 1;
     size_t value_size = strlen(value) + 1;
-    ps_cargo_t *self = make(key_size + value_size);
+    ps_mpi_parcel_t *self = make(key_size + value_size);
 
     if (self == NULL) {
         return NULL;
     }
     self->rank = rank;
-    self->head.magic = PS_CARGO_MAGIC;
-    self->head.kind = PS_CARGO_SAY;
+    self->head.magic = PS_MPI_PARCEL_MAGIC;
+    self->head.kind = PS_MPI_PARCEL_SAY;
     memcpy(self->body, key, key_size);
     memcpy(self->body + key_size, value, value_size);
     return self;
 }
 
-void ps_cargo_said(const ps_cargo_t *self, const char **ret_key, const char **ret_value)
+void ps_mpi_parcel_said(const ps_mpi_parcel_t *self, const char **ret_key, const char **ret_value)
 {
     *ret_key = (const char *)self->body;
     *ret_value = *ret_key + strlen(*ret_key) + 1;
 }
 
-ps_cargo_t *ps_cargo_for(int rank, size_t size)
+ps_mpi_parcel_t *ps_mpi_parcel_for(int rank, size_t size)
 {
-    size_t head_bytes = sizeof(ps_cargo_head_t);
-    ps_cargo_t *self = make(size > head_bytes ? size - head_bytes : 0);
+    size_t head_bytes = sizeof(ps_mpi_parcel_head_t);
+    ps_mpi_parcel_t *self = make(size > head_bytes ? size - head_bytes : 0);
 
     if (self != NULL) {
         self->rank = rank;
@@ -102,28 +102,28 @@ ps_cargo_t *ps_cargo_for(int rank, size_t size)
     return self;
 }
 
-void ps_cargo_free(ps_cargo_t *self)
+void ps_mpi_parcel_free(ps_mpi_parcel_t *self)
 {
     ps_free(self);
 }
 
-void ps_cargos_done(ps_cargos_t *self)
+void ps_mpi_parcels_done(ps_mpi_parcels_t *self)
 {
-    ps_cargo_t *parcel = NULL;
+    ps_mpi_parcel_t *parcel = NULL;
 
     while ((parcel = STAILQ_FIRST(self)) != NULL) {
         STAILQ_REMOVE_HEAD(self, in_line);
-        ps_cargo_free(parcel);
+        ps_mpi_parcel_free(parcel);
     }
 }
 
-void *ps_cargo_bytes(ps_cargo_t *self)
+void *ps_mpi_parcel_bytes(ps_mpi_parcel_t *self)
 {
-    return (uint8_t *)self + offsetof(ps_cargo_t, head);
+    return (uint8_t *)self + offsetof(ps_mpi_parcel_t, head);
 }
 
 /* Two texts and nothing else. */
-static bool is_said(const ps_cargo_t *self, size_t size)
+static bool is_said(const ps_mpi_parcel_t *self, size_t size)
 {
     const uint8_t *end = size == 0 ? NULL : memchr(self->body, 0, size);
     size_t left = end == NULL ? 0 : size - (size_t)(end + 1 - self->body);
@@ -131,18 +131,18 @@ static bool is_said(const ps_cargo_t *self, size_t size)
     return left > 0 && left <= PS_CARRIER_TEXT && memchr(end + 1, 0, left) == end + left;
 }
 
-bool ps_cargo_is_good(const ps_cargo_t *self)
+bool ps_mpi_parcel_is_good(const ps_mpi_parcel_t *self)
 {
     size_t left = self->size - sizeof self->head;
 
-    if (self->size < sizeof self->head || self->head.magic != PS_CARGO_MAGIC ||
-        self->head.kind < PS_CARGO_OPEN || self->head.kind > PS_CARGO_END) {
+    if (self->size < sizeof self->head || self->head.magic != PS_MPI_PARCEL_MAGIC ||
+        self->head.kind < PS_MPI_PARCEL_OPEN || self->head.kind > PS_MPI_PARCEL_END) {
         return false;
     }
-    if (self->head.kind == PS_CARGO_SAY) {
+    if (self->head.kind == PS_MPI_PARCEL_SAY) {
         return is_said(self, left);
     }
-    if (self->head.kind != PS_CARGO_DATA) {
+    if (self->head.kind != PS_MPI_PARCEL_DATA) {
         return left == 0;
     }
     if (self->head.n_frames < 1 || self->head.n_frames > PS_CARRIER_FRAMES) {
@@ -159,14 +159,15 @@ bool ps_cargo_is_good(const ps_cargo_t *self)
 
 static void free_frame(void *owner)
 {
-    ps_cargo_t *self = owner;
+    ps_mpi_parcel_t *self = owner;
 
     if (atomic_fetch_sub(&self->n_held, 1) == 1) {
-        ps_cargo_free(self);
+        ps_mpi_parcel_free(self);
     }
 }
 
-void ps_cargo_open(ps_cargo_t *self, ps_carrier_frame_t frames[PS_CARRIER_FRAMES], size_t *ret_n)
+void ps_mpi_parcel_open(ps_mpi_parcel_t *self, ps_carrier_frame_t frames[PS_CARRIER_FRAMES],
+                        size_t *ret_n)
 {
     size_t at = 0;
 

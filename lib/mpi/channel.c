@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A channel from its hello to its close. */
 #include "base/alloc.h"
-#include "hall/hall_inner.h"
+#include "mpi/hall_inner.h"
 
 #define GIVE_BACK_PARTS 4 /* of the window */
 
 static void free_channel(ps_channel_t *self)
 {
-    ps_cargos_done(&self->out);
-    ps_cargo_free(self->hello);
-    ps_cargo_free(self->last);
+    ps_mpi_parcels_done(&self->out);
+    ps_mpi_parcel_free(self->hello);
+    ps_mpi_parcel_free(self->last);
     ps_free(self);
 }
 
@@ -23,7 +23,7 @@ static bool give_number(ps_channel_t *self, ps_hall_t *hall)
     return true;
 }
 
-ps_channel_t *ps_channel_new(ps_end_t *end, int rank, uint64_t conn, ps_cargo_kind_t hello)
+ps_channel_t *ps_channel_new(ps_end_t *end, int rank, uint64_t conn, ps_mpi_parcel_kind_t hello)
 {
     ps_channel_t *self = ps_alloc(1, sizeof *self);
     bool is_link = conn == 0;
@@ -35,8 +35,8 @@ ps_channel_t *ps_channel_new(ps_end_t *end, int rank, uint64_t conn, ps_cargo_ki
     self->rank = rank;
     self->end = end;
     self->conn = conn;
-    self->hello = ps_cargo_new(rank, hello);
-    self->last = is_link ? NULL : ps_cargo_new(rank, PS_CARGO_CLOSE);
+    self->hello = ps_mpi_parcel_new(rank, hello);
+    self->last = is_link ? NULL : ps_mpi_parcel_new(rank, PS_MPI_PARCEL_CLOSE);
     if (self->hello == NULL || (!is_link && self->last == NULL) || !give_number(self, end->hall)) {
         free_channel(self);
         return NULL;
@@ -48,7 +48,7 @@ ps_channel_t *ps_channel_new(ps_end_t *end, int rank, uint64_t conn, ps_cargo_ki
     }
     self->hello->head.from = self->number;
     self->hello->head.count = end->high_water;
-    end->hall->peers[rank].n_channels++;
+    end->hall->n_channels[rank]++;
     ps_channel_list(self, end->hall);
     return self;
 }
@@ -82,7 +82,7 @@ static void destroy(ps_channel_t *self, ps_hall_t *hall)
 {
     leave_end(self);
     unlist(self, hall);
-    hall->peers[self->rank].n_channels--;
+    hall->n_channels[self->rank]--;
     (void)ps_map_remove(&hall->channels, self->number);
     free_channel(self);
 }
@@ -118,9 +118,10 @@ void ps_channel_lose(ps_channel_t *self, ps_hall_t *hall)
 }
 
 /* A parcel of its own, that goes at once. */
-static bool add(ps_channel_t *self, ps_cargo_kind_t kind, uint32_t count, ps_cargos_t *parcels)
+static bool add(ps_channel_t *self, ps_mpi_parcel_kind_t kind, uint32_t count,
+                ps_mpi_parcels_t *parcels)
 {
-    ps_cargo_t *parcel = ps_cargo_new(self->rank, kind);
+    ps_mpi_parcel_t *parcel = ps_mpi_parcel_new(self->rank, kind);
 
     if (parcel == NULL) {
         return false; /* it stays listed */
@@ -146,12 +147,12 @@ static bool may_go(const ps_channel_t *self)
 }
 
 /* Returns how many went. */
-static uint32_t collect_data(ps_channel_t *self, uint32_t room, ps_cargos_t *parcels)
+static uint32_t collect_data(ps_channel_t *self, uint32_t room, ps_mpi_parcels_t *parcels)
 {
     uint32_t n = 0;
 
     while (n < room && may_go(self)) {
-        ps_cargo_t *parcel = STAILQ_FIRST(&self->out);
+        ps_mpi_parcel_t *parcel = STAILQ_FIRST(&self->out);
 
         STAILQ_REMOVE_HEAD(&self->out, in_line);
         parcel->rank = self->rank;
@@ -166,7 +167,7 @@ static uint32_t collect_data(ps_channel_t *self, uint32_t room, ps_cargos_t *par
 }
 
 uint32_t ps_channel_collect(ps_channel_t *self, ps_hall_t *hall, uint32_t room,
-                            ps_cargos_t *parcels)
+                            ps_mpi_parcels_t *parcels)
 {
     uint32_t n = 0;
     bool is_left = false;
@@ -176,13 +177,13 @@ uint32_t ps_channel_collect(ps_channel_t *self, ps_hall_t *hall, uint32_t room,
         self->hello = NULL;
         n++;
     }
-    if (due_back(self) > 0 && n < room && add(self, PS_CARGO_CREDIT, self->n_taken, parcels)) {
+    if (due_back(self) > 0 && n < room && add(self, PS_MPI_PARCEL_CREDIT, self->n_taken, parcels)) {
         self->n_taken = 0;
         n++;
     }
     n += collect_data(self, room - n, parcels);
     is_left = self->end == NULL && self->peer != 0 && STAILQ_EMPTY(&self->out);
-    if (is_left && n < room && add(self, PS_CARGO_CLOSE, 0, parcels)) {
+    if (is_left && n < room && add(self, PS_MPI_PARCEL_CLOSE, 0, parcels)) {
         n++;
         destroy(self, hall);
     } else if (!is_left && due_back(self) == 0 && !may_go(self)) {

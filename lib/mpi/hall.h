@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room lib/hall: what the carriers of lib/mpi and lib/ucx share
- *
- * It is       Links and ports of the process, and what is queued and received at them.
- * It uses     lib/transport/sockets/carrier_plugin.h (what it implements),
- *             lib/transport/threads, lib/base.
- * It ignores  What is in a frame, how cargo travels, sockets, sessions, retries.
- * Start at    this page, then cargo.h.
- */
-/*
- * ps_hall - where the threads of psd and the one of a carrier meet
+ * ps_hall - where the threads of psd and the one that calls MPI meet
  *
  * What     The ends (links and ports) of the process, and their channels: a link
  *          has one, a port one for each link to it. What is sent lies in its
- *          channel until the carrier's thread takes it; what came lies at its end.
+ *          channel until the MPI thread takes it; what came lies at its end.
  * Shape    A sender may have `window` messages on their way that nobody has
  *          received; the receiver gives the number, and gives them back. As many
  *          as the end's high_water wait before that. So nothing grows without
@@ -21,34 +12,25 @@
  *          Numbers of ports and channels are never given twice.
  * Owner    The one hall of the process lives for ever.
  * Threads  Any; one lock, held for a few instructions. The functions below
- *          "the carrier's thread" are that thread's alone.
- * Peers    The processes that cargo goes to, by number: the ranks of a world, all there
- *          from the beginning; or those that there is a connection to, added one by one.
+ *          "the MPI thread" are that thread's alone.
  */
-#ifndef PS_HALL_HALL_H
-#define PS_HALL_HALL_H
+#ifndef PS_MPI_HALL_H
+#define PS_MPI_HALL_H
 
-#include "hall/cargo.h"
+#include "mpi/parcel.h"
 
 typedef struct ps_hall ps_hall_t;
 typedef struct ps_end ps_end_t;
 
-/* Of rank `rank` of `size`; or without ranks, -1 of 0. NULL: no memory. */
+/* Of rank `rank` of `size`. NULL: no memory. */
 ps_hall_t *ps_hall_new(int rank, int size);
-
-/* ---- peers that are no ranks --------------------------------------------- */
-
-/* One more, to which nothing goes yet. Returns its number; -1: no memory. */
-int ps_hall_add_peer(ps_hall_t *self);
-/* Its number may be given again; after ps_hall_lose, or before anything was opened to it. */
-void ps_hall_drop_peer(ps_hall_t *self, int peer);
 
 /* ---- ends ---------------------------------------------------------------- */
 
 /* Opens a port; its number is not 0. Returns 0 or an errno. */
 int ps_hall_bind(ps_hall_t *self, const ps_carrier_setup_t *setup, ps_end_t **ret_end,
                  uint32_t *ret_number);
-/* Opens a link to a port of a peer. Returns 0 or an errno. */
+/* Opens a link to a port of a rank, below `size`. Returns 0 or an errno. */
 int ps_hall_connect(ps_hall_t *self, int rank, uint32_t port, const ps_carrier_setup_t *setup,
                     ps_end_t **ret_end);
 /* As in carrier_plugin.h. What is queued goes while the process lives, for
@@ -62,8 +44,6 @@ int ps_end_fd(const ps_end_t *self);
 /* false: there is something to do already. */
 bool ps_end_lie_down(ps_end_t *self);
 void ps_end_get_up(ps_end_t *self);
-/* A port's number; 0: it is a link. */
-uint32_t ps_end_port(const ps_end_t *self);
 bool ps_end_next_gone(ps_end_t *self, uint64_t *ret_conn);
 
 /* ---- what ranks say ------------------------------------------------------ */
@@ -79,17 +59,14 @@ bool ps_hall_is_lost(ps_hall_t *self, int rank);
 /* Some rank is. */
 bool ps_hall_has_lost(ps_hall_t *self);
 
-/* ---- the carrier's thread ------------------------------------------------- */
+/* ---- the MPI thread ------------------------------------------------------ */
 
-/* Cargo may go to that peer from now on; a rank's may from the beginning. */
-void ps_hall_open_peer(ps_hall_t *self, int peer);
-
-/* Moves what may go to the end of *parcels; not to a peer that n_sending says has
- * `most` on their way. n_sending has one for each peer that cargo may go to. */
+/* Moves what may go to the end of *parcels; not to a rank that n_sending says has
+ * `most` on their way. */
 void ps_hall_collect(ps_hall_t *self, const uint32_t *n_sending, uint32_t most,
-                     ps_cargos_t *parcels);
+                     ps_mpi_parcels_t *parcels);
 /* Takes in what came from its rank; takes *parcel_p. */
-void ps_hall_take(ps_hall_t *self, ps_cargo_t **parcel_p);
+void ps_hall_take(ps_hall_t *self, ps_mpi_parcel_t **parcel_p);
 /* The rank is to be heard: there are channels to it, or all are watched; but not
  * after it has said that it ends. */
 bool ps_hall_watches(ps_hall_t *self, int rank);
@@ -103,11 +80,6 @@ void ps_hall_end(ps_hall_t *self, uint32_t linger_ms);
 void ps_hall_tell_end(ps_hall_t *self);
 /* Sleeps for that long at most; not when there is something to collect. */
 void ps_hall_sleep(ps_hall_t *self, uint32_t us);
-/* Or it sleeps by itself, until this is readable: the same for all the life of the hall. */
-int ps_hall_fd(const ps_hall_t *self);
-/* It will. false: there is something to collect. ps_hall_get_up follows in both cases. */
-bool ps_hall_lie_down(ps_hall_t *self);
-void ps_hall_get_up(ps_hall_t *self);
 /* Ends such a sleep; from any thread. */
 void ps_hall_wake(ps_hall_t *self);
 #endif
