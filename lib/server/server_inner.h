@@ -190,10 +190,6 @@ PSD_MUST_CHECK psd_status_t ps_server_recover(ps_server_t *self, psd_error_t *er
  * PSD_IO, PSD_DAMAGED, PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_server_check_lost(const ps_server_t *self, psd_error_t *err);
 
-/* The registry's history is not that of which this node has heard last: it was restored or
- * forced since. Errors: PSD_IO, PSD_DAMAGED, PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_server_is_of_another_history(const ps_server_t *self, bool *ret,
-                                                            psd_error_t *err);
 /* The registry that was opened, and is not replicated, is not an older one than this node heard
  * of last. Errors: PSD_DAMAGED it is; PSD_IO, PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_server_check_age(const ps_server_t *self, psd_error_t *err);

@@ -89,8 +89,6 @@ psd_status_t ps_server_open_audit(ps_server_t *self, psd_error_t *err)
 
 psd_status_t ps_server_start_control(ps_server_t *self, psd_error_t *err)
 {
-    bool is_other = false;
-    psd_status_t rc = ps_server_is_of_another_history(self, &is_other, err);
     const ps_control_args_t args = {
         .ops = ps_control_ops,
         .n_ops = ps_control_n_ops,
@@ -106,7 +104,6 @@ psd_status_t ps_server_start_control(ps_server_t *self, psd_error_t *err)
         .incarnation = self->incarnation,
         .turns = self->turns,
         .rights = self->rights,
-        .is_of_another_history = is_other,
         .admin_key = self->admin_key,
         .node_key = self->keys.public_key,
         .owner = (uint32_t)geteuid(),
@@ -114,5 +111,5 @@ psd_status_t ps_server_start_control(ps_server_t *self, psd_error_t *err)
         .audit = self->audit,
     };
 
-    return rc == PSD_OK ? ps_control_new(&args, &self->control, err) : rc;
+    return ps_control_new(&args, &self->control, err);
 }

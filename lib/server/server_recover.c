@@ -232,19 +232,6 @@ psd_status_t ps_server_check_lost(const ps_server_t *self, psd_error_t *err)
                          self->dir, file.name);
 }
 
-psd_status_t ps_server_is_of_another_history(const ps_server_t *self, bool *ret, psd_error_t *err)
-{
-    PSD_AUTO(ps_heard_file_done) ps_heard_file_t file = {.is_there = false};
-    psd_status_t rc = ps_heard_file_read(self->dir, &file, err);
-
-    if (rc == PSD_OK) {
-        *ret =
-            !file.is_there || !ps_id_equal(&file.heard.at.lineage,
-                                           ps_registry_lineage(ps_replica_registry(self->replica)));
-    }
-    return rc;
-}
-
 psd_status_t ps_server_check_age(const ps_server_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_heard_file_done) ps_heard_file_t file = {.is_there = false};

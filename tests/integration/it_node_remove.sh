@@ -57,7 +57,7 @@ expect 0 node inspect n1 -o json
 out_has '"last_copies":\[\{"table":"both","partitions":2,"down":2\}\]'
 expect 6 node remove n1
 err_has 'of 2 of them \(tables: both\) no node that is up has another; restart it'
-err_has 'use --force: 0 start empty, or with what a copy has that was catching up, and 2 wait for other nodes that are down'
+err_has 'use --force: 0 start empty, and 2 wait for other nodes that are down'
 expect 2 node remove n1 --force
 err_has 'what is on its disk; of 2 of them other nodes that are down have copies\)'
 stays || fail "it was not removed"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The registry is lost, in four ways, and no row is: it is restored from a backup of before
-# a table was made, and of before copies moved; two of three members are lost, and the third is forced; all are lost,
+# The registry is lost, in three ways, and no row is: it is restored from a backup of before
+# a table was made; two of three members are lost, and the third is forced; all are lost,
 # and it is rebuilt from the nodes.
 # shellcheck source-path=SCRIPTDIR source=nodes_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/nodes_lib.sh"
@@ -137,33 +137,6 @@ kill_node n0
 node_up n0
 node_up n1 --join "ipc://$at/n0.ipc"
 for table in old one two; do is_whole $table; done
-
-# ---- a backup of before copies moved ----
-
-cluster moved
-node_up n0
-speak_to n0
-for name in n1 n2; do node_up $name --join "ipc://$at/n0.ipc"; done
-make logged disk 1
-make two memory 2
-is_healthy
-expect 0 cluster backup --to "$at/backup"
-expect 0 node drain n1
-for table in logged two; do
-    expect 0 push $table 5=1000
-    dump $table $table.csv
-done
-is_healthy
-kill_node n0
-forget_registry n0
-expect 0 cluster restore --from "$at/backup" --data-dir "$at/n0"
-node_up n0
-wait_for are state up 3 || exit 1
-for table in logged two; do is_whole $table; done
-is_healthy
-for table in logged two; do is_whole $table; done
-expect 0 cluster events
-out_has 'nodes have [0-9]+ partitions elsewhere than the registry knew'
 
 # ---- two of three members ----
 

@@ -34,8 +34,7 @@ typedef enum ps_copy_state {
     PS_COPY_KEPT = 3,       /* was primary or in sync when its node restarted with its log: has
                                every write acknowledged at `disk`. Acknowledgements wait for it as
                                for a copy in sync, but it is promoted only if no copy is whole.
-                               Without a log, or with `dropped`: a dropped copy, or an empty one
-                               if no other is left */
+                               Without a log: a dropped copy, or an empty one if no other is left */
     PS_COPY_CATCHING_UP = 4 /* receives rows and records; may lack any of them */
 } ps_copy_state_t;
 
@@ -49,9 +48,7 @@ typedef struct ps_copy {
                                       catches up or, when the primary is lost, is kept. Unless it
                                       started again from rows, it has every write acknowledged at
                                       `replica` until another copy is in sync: the primary waits for
-                                      it until the new map arrives, and for a second copy then.
-                                      Kept: also one that was catching up when the last heir was
-                                      removed by force; the table has lost rows then */
+                                      it until the new map arrives, and for a second copy then */
     char tcp[PS_ENDPOINT_MAX + 1]; /* of its shard */
 } ps_copy_t;
 

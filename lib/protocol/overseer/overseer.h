@@ -132,9 +132,6 @@ typedef enum ps_tell_kind { PS_TELL_MAP(PS_TELL_ENUM) PS_TELL_COUNT } ps_tell_ki
 /* "table", …; for the log. */
 const char *ps_tell_name(ps_tell_kind_t kind);
 
-/* While it holds, no node is told of tables and jobs: what is noted waits, and questions go
- * ahead of it. */
-void ps_overseer_hold(ps_overseer_t *self, bool holds);
 /* Sends the table or job, in the registry's newest state, to all nodes that are
  * up. Other nodes get everything when they come up. */
 void ps_overseer_tell_table(ps_overseer_t *self, uint32_t table);

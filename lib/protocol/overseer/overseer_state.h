@@ -54,7 +54,6 @@ struct ps_overseer {
     uint64_t last_serial;
     uint64_t sessions; /* sessions that may have been given out */
     uint64_t index;    /* of the last command that the state has */
-    bool holds;        /* nobody is told of tables and jobs */
     uint64_t ticked_ms;
     ps_seat_t seats[PS_SEATS_MAX]; /* that have the registry */
     size_t n_seats;

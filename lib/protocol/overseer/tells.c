@@ -78,21 +78,15 @@ static bool rests(const ps_tell_t *tell, uint64_t now_ms)
     return (tell->flying || tell->status != PSD_OK) && tell->due_ms > now_ms;
 }
 
-static bool is_held(const ps_overseer_t *self, const ps_tell_t *tell)
-{
-    return self->holds && (tell->kind == PS_TELL_TABLE || tell->kind == PS_TELL_JOB);
-}
-
 /* The round's place at the next tell of the node that is due; false: none. The
  * order is kept: what does not fit into the window goes with all after it,
  * later. */
-static bool find_due(const ps_overseer_t *self, const ps_overseen_t *node, uint64_t now_ms,
-                     ps_sending_round_t *round)
+static bool find_due(const ps_overseen_t *node, uint64_t now_ms, ps_sending_round_t *round)
 {
     while (round->at < node->n_tells) {
         const ps_tell_t *tell = &node->tells[round->at];
 
-        if (!is_held(self, tell) && !rests(tell, now_ms)) {
+        if (!rests(tell, now_ms)) {
             return tell->flying || round->n_flying < PS_OVERSEER_WINDOW;
         }
         round->at++;
@@ -139,7 +133,7 @@ bool ps_overseer_next(ps_overseer_t *self, uint64_t now_ms, ps_sending_round_t *
             round->at = 0;
             round->n_flying = count_flying(node);
         }
-        if (node->state != PS_HEALTH_UP || !find_due(self, node, now_ms, round)) {
+        if (node->state != PS_HEALTH_UP || !find_due(node, now_ms, round)) {
             continue;
         }
         tell = &node->tells[round->at];
@@ -268,11 +262,6 @@ static void note_everywhere(ps_overseer_t *self, ps_tell_kind_t kind, uint32_t i
             (void)note(&self->nodes[i], kind, id); /* else it is stale now */
         }
     }
-}
-
-void ps_overseer_hold(ps_overseer_t *self, bool holds)
-{
-    self->holds = holds;
 }
 
 void ps_overseer_tell_table(ps_overseer_t *self, uint32_t table)

@@ -114,8 +114,7 @@ static verdict_t best_kept(ps_look_t *look, const ps_spot_t *spot, uint32_t *ret
 /* All copies that could be promoted are present and report that they are not
  * whole. No other copy can have more, because a node that may come back is an
  * heir until it has restarted or is removed. Only the operator may give up
- * writes acknowledged at `disk`, and has done so where a copy is marked as
- * dropped: the last heir was removed by force. */
+ * writes acknowledged at `disk`. */
 static bool is_all_gone(const ps_look_t *look, const ps_spot_t *spot)
 {
     for (uint32_t i = 0; i < spot->copies->n; i++) {
@@ -124,7 +123,7 @@ static bool is_all_gone(const ps_look_t *look, const ps_spot_t *spot)
             return false;
         }
     }
-    return spot->table->spec.ack != PS_ACK_DISK || ps_copies_has_dropped(spot->copies);
+    return spot->table->spec.ack != PS_ACK_DISK;
 }
 
 /* The copy to promote; PS_COPIES_MAX while it is not known. */

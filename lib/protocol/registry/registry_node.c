@@ -121,7 +121,6 @@ static void restart_copy(const ps_node_t *old, const ps_node_t *node, const ps_t
 {
     uint32_t at = place_of(&change->copies, old->incarnation);
     ps_copy_t *copy = &change->copies.at[at];
-    bool was_given_up = copy->dropped; /* kept with a log: the last heir was removed by force */
     bool same = node->n_shards == old->n_shards;
 
     copy->incarnation = node->incarnation;
@@ -132,7 +131,6 @@ static void restart_copy(const ps_node_t *old, const ps_node_t *node, const ps_t
     }
     if (node->kept && same && table->spec.ack == PS_ACK_DISK &&
         !is_damaged(node, copy, table, change->partition)) {
-        copy->dropped = was_given_up;
         keep_rows(change, at);
     } else {
         lose_rows(change, at, !ps_table_has_other_heir(table, change->partition, old->incarnation));

@@ -166,15 +166,14 @@ static psd_status_t refuse_last(const ps_registry_t *self, const ps_node_t *node
             err, PSD_NODE_HELD,
             "node %s has copies of %u partitions, the last ones of %u of them (tables: %s); "
             "restart it to recover what is on its disk; if it is lost, use --force: those %u start "
-            "empty, or with what a copy has that was catching up",
+            "empty",
             node->name, left->n_copies, last->n, names, last->n);
     }
     return psd_error_set(
         err, PSD_NODE_HELD,
         "node %s has copies of %u partitions; of %u of them (tables: %s) no node that is up has "
         "another; restart it to recover what is on its disk; if it is lost, use --force: %u start "
-        "empty, or with what a copy has that was catching up, and %u wait for other nodes that are "
-        "down",
+        "empty, and %u wait for other nodes that are down",
         node->name, left->n_copies, last->n, names, last->n - last->n_down, last->n_down);
 }
 
@@ -207,19 +206,20 @@ static psd_status_t check_removal(const ps_registry_t *self, const ps_node_t *no
     return refuse_last(self, node, &left, err);
 }
 
-/* A copy that catches up may have all rows by now: it is asked, as one that was dropped.
- * What it lacks is lost, and nobody knows whether it lacks anything. */
-static void ask_unfinished(const ps_registry_t *self, ps_change_t *change)
+/* A copy that catches up, on a node that takes copies: it can become whole no
+ * more. false: there is none. */
+static bool choose_unfinished(const ps_registry_t *self, ps_copies_t *copies)
 {
-    ps_copies_t *copies = &change->copies;
-
     for (uint32_t i = 0; i < copies->n; i++) {
         const ps_node_t *node = ps_registry_node_by_incarnation(self, copies->at[i].incarnation);
 
-        copies->at[i].dropped = node != NULL && node->up;
+        if (node != NULL && ps_node_takes(node)) {
+            copies->at[i].leaving = false;
+            ps_copies_set_state(copies, i, PS_COPY_IN_SYNC);
+            return true;
+        }
     }
-    change->rows_lost = ps_copies_has_dropped(copies);
-    ps_copies_recall(copies);
+    return false;
 }
 
 /* A node without a copy has nothing to throw away; ps_replicas_begin_empty is for
@@ -230,7 +230,7 @@ static bool choose_empty(const ps_registry_t *self, ps_loads_t *loads, ps_copies
     ps_copy_t copy = {0};
 
     if (node == PS_NO_PLACE) {
-        return false;
+        return choose_unfinished(self, copies);
     }
     copy = ps_loads_copy(loads, self, node, PS_COPY_IN_SYNC);
     ps_loads_add(loads, node, copy.shard, PS_COPY_LOAD);
@@ -274,9 +274,6 @@ psd_status_t ps_registry_fill_removal(const ps_registry_t *self, const ps_node_t
 
         if (ps_copies_n_heirs(copies) == 0) {
             ps_copies_recall(copies); /* it is gone for good: those take over */
-        }
-        if (ps_copies_n_heirs(copies) == 0) {
-            ask_unfinished(self, &command->changes[i]);
         }
         if (ps_copies_n_heirs(copies) == 0) {
             rc = make_again(self, &loads, &command->changes[i], err);

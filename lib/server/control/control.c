@@ -316,10 +316,6 @@ void ps_control_go_on(ps_control_t *self)
         if (question == NULL) {
             return;
         }
-        if (question->context == self) { /* nobody's */
-            ps_control_end_doubt(self, question);
-            continue;
-        }
         request = question->context;
         ps_waiters_remove(&self->waiters, &request->waits);
         request->step++;
@@ -568,9 +564,6 @@ psd_status_t ps_control_new(const ps_control_args_t *args, ps_control_t **ret_co
     if (make_fleet(self, err) != PSD_OK) {
         return PSD_NOMEM;
     }
-    if (args->is_of_another_history && ps_control_begin_doubt(self, err) != PSD_OK) {
-        return PSD_NOMEM;
-    }
     *ret_control = self;
     self = NULL;
     return PSD_OK;
@@ -600,7 +593,6 @@ void ps_control_destroy(ps_control_t **self_p)
     (void)ps_control_flush(self);
     ps_fleet_destroy(&self->fleet);
     ps_overseer_destroy(&self->overseer);
-    ps_doubt_done(&self->doubt);
     ps_watches_done(&self->watches);
     ps_replies_done(&self->replies);
     ps_delay_close(&self->delay);

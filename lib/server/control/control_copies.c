@@ -85,7 +85,7 @@ void ps_control_decide(ps_control_t *self)
     bool more = true;
 
     beat_own(self);
-    if (ps_control_doubts(self) || ps_now_ms() < self->decide_ms) {
+    if (ps_now_ms() < self->decide_ms) {
         return;
     }
     ps_registry_keep_still(self->is.registry, self->checkpoint.number != 0);
@@ -118,9 +118,6 @@ uint64_t ps_control_decide_at(const ps_control_t *self)
 {
     uint64_t at = ps_registry_decide_at(self->is.registry);
 
-    if (self->doubt.until_ms != 0) {
-        return self->doubt.look_ms;
-    }
     if (at != 0 && ps_registry_n_nodes(self->is.registry) < 2) {
         return UINT64_MAX; /* no other node can be silent */
     }

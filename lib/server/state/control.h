@@ -74,17 +74,16 @@ typedef struct ps_control_args {
     ps_registry_db_t *db;
     ps_socket_t *port; /* bound */
     const ps_plugins_t *plugins;
-    const char *dir;            /* data directory */
-    const char *node;           /* name of this node */
-    uint64_t incarnation;       /* of this node */
-    const ps_turns_t *turns;    /* of this node's threads; NULL: not watched */
-    ps_rights_t *rights;        /* where shards look up principals; NULL: rights are not checked */
-    bool is_of_another_history; /* the registry; than this node has heard last */
-    const char *admin_key;      /* public; of the first admin, "": none. With rights … */
-    const char *node_key;       /* … public; of this node … */
-    uint32_t owner;             /* … and its uid */
-    ps_control_meter_t *meter;  /* where it counts; NULL: nowhere */
-    ps_audit_log_t *audit;      /* of this node; NULL: there is none */
+    const char *dir;           /* data directory */
+    const char *node;          /* name of this node */
+    uint64_t incarnation;      /* of this node */
+    const ps_turns_t *turns;   /* of this node's threads; NULL: not watched */
+    ps_rights_t *rights;       /* where shards look up principals; NULL: rights are not checked */
+    const char *admin_key;     /* public; of the first admin, "": none. With rights … */
+    const char *node_key;      /* … public; of this node … */
+    uint32_t owner;            /* … and its uid */
+    ps_control_meter_t *meter; /* where it counts; NULL: nowhere */
+    ps_audit_log_t *audit;     /* of this node; NULL: there is none */
 } ps_control_args_t;
 
 /* Errors: PSD_NOMEM. */

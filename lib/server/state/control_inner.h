@@ -15,7 +15,6 @@
 #include "server/nodes/watch.h"
 #include "protocol/placement/registry_decide.h"
 #include "protocol/quorum/quorum_care.h"
-#include "protocol/registry/registry_newer.h"
 #include "protocol/registry/registry_work.h"
 #include "protocol/session/finder.h"
 #include "protocol/waiters/waiters.h"
@@ -106,16 +105,6 @@ typedef struct ps_tending {
     bool is_alone;                            /* it was said that it stays so */
 } ps_tending_t;
 
-/* A registry of another history does not know what changed in the one before: until nodes
- * have said what they have, it tells them nothing of tables. */
-typedef struct ps_doubt {
-    uint64_t until_ms;   /* later it goes on without nodes that are not up; 0: there is none */
-    uint64_t look_ms;    /* when it is looked at next */
-    bool asked;          /* the nodes have been */
-    ps_witness_t *lines; /* owned; epochs of the registry's lines before nodes came */
-    size_t n_lines;
-} ps_doubt_t;
-
 struct ps_control {
     ps_control_args_t is;           /* what it was made with; all borrowed */
     ps_control_counts_t own_counts; /* counted there, when it was made with no other place */
@@ -148,7 +137,6 @@ struct ps_control {
     uint64_t forgiven_ms;       /* when its delay was last looked at */
     uint64_t grace_ms;          /* no worker is lost before that; 0: not set */
     uint64_t decide_ms;         /* no decision about copies before that */
-    ps_doubt_t doubt;           /* whether the registry knows where copies are */
     ps_tending_t tending;       /* of the registry's members */
     uint64_t begun_ms;          /* when it began to answer for the registry */
     bool work_due;              /* questions about slices may have an answer */
@@ -330,13 +318,6 @@ void ps_control_look_again(ps_control_t *self);
 ps_control_op_t ps_control_registry_unknown;
 ps_control_op_t ps_control_registry_accept;
 ps_control_op_t ps_control_registry_discard;
-/* control_history.c: begins to doubt where copies are. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_control_begin_doubt(ps_control_t *self, psd_error_t *err);
-void ps_doubt_done(ps_doubt_t *self);
-/* Goes on with it. true: nothing is decided yet. */
-bool ps_control_doubts(ps_control_t *self);
-/* The nodes have said what they have. */
-void ps_control_end_doubt(ps_control_t *self, ps_question_t *question);
 /* control_members.c: adds, promotes, replaces and removes members of the registry. */
 void ps_control_tend_members(ps_control_t *self);
 /* The members, and the nodes that could be one. */

@@ -86,30 +86,20 @@ void ps_control_note_losses(ps_control_t *self, const ps_command_t *command)
         const uint32_t id = command->changes[i].table;
         const ps_table_t *table = ps_registry_table_by_id(self->is.registry, id);
         uint32_t n = 0;
-        uint32_t n_asked = 0;
-        char asked[96] = "";
         char text[256];
 
         for (end = i; end < command->n_changes; end++) {
-            const ps_change_t *change = &command->changes[end];
-
-            if (change->table != id) {
+            if (command->changes[end].table != id) {
                 break;
             }
-            n += change->rows_lost ? 1 : 0;
-            n_asked += change->rows_lost && ps_copies_has_dropped(&change->copies) ? 1 : 0;
-        }
-        if (n_asked > 0) {
-            (void)snprintf(asked, sizeof asked,
-                           ", but for what copies of %" PRIu32 " have that were catching up",
-                           n_asked);
+            n += command->changes[end].rows_lost ? 1 : 0;
         }
         if (n > 0 && table != NULL) {
             (void)snprintf(text, sizeof text,
                            "table %s lost the rows of %" PRIu32 " of its %" PRIu32
-                           " partitions%s; \"pscli table ack %s\" accepts the loss and keeps the "
+                           " partitions; \"pscli table ack %s\" accepts the loss and keeps the "
                            "rows that came since",
-                           table->spec.name, n, table->spec.n_partitions, asked, table->spec.name);
+                           table->spec.name, n, table->spec.n_partitions, table->spec.name);
             note(self, PS_LOG_WARN, text);
         }
     }

@@ -170,31 +170,6 @@ Test(overseer, a_node_that_comes_is_told_everything_in_order)
     cr_expect_lt(to[2].serial, to[3].serial);
 }
 
-/* A registry that does not know where copies are asks first. */
-Test(overseer, tells_nothing_of_tables_and_jobs_while_it_holds)
-{
-    make_copied("t", 1, 1);
-    run_worker("j", 0, 1, 0);
-    ps_overseer_hold(overseer, true);
-    come("n2", 12);
-    ask(0, NULL);
-    send_all();
-    cr_assert_eq(count_to(3), 3);
-    cr_expect_eq(first_to(3)[0].kind, PS_TELL_KNOWN);
-    cr_expect_eq(first_to(3)[1].kind, PS_TELL_SESSIONS);
-    cr_expect_eq(first_to(3)[2].kind, PS_TELL_ASK);
-    for (uint64_t i = 1; i <= 3; i++) {
-        tell_back(i);
-    }
-    assert_done("node n2 has not applied a job's state");
-    cr_assert_not(ps_overseer_is_settled(overseer));
-    ps_overseer_hold(overseer, false);
-    send_all();
-    cr_assert_eq(count_to(3), 2);
-    cr_expect_eq(first_to(3)[0].kind, PS_TELL_TABLE);
-    cr_expect_eq(first_to(3)[1].kind, PS_TELL_JOB);
-}
-
 Test(overseer, a_window_bounds_what_is_in_flight)
 {
     for (uint32_t i = 0; i < 70; i++) {

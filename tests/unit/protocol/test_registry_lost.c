@@ -6,21 +6,16 @@
 
 TestSuite(registry_lost, .init = make_three, .fini = drop_registry);
 
-static const ps_copies_t *make_some_logged(uint32_t n_partitions, uint32_t replicas)
+static const ps_copies_t *make_logged(uint32_t replicas)
 {
     ps_table_spec_t spec = fixture_spec("w");
 
-    spec.n_partitions = n_partitions;
+    spec.n_partitions = 3;
     spec.replicas = replicas;
     cr_assert_eq(ps_registry_plan_table(registry, &spec, 3, &command, err), PSD_OK);
     command.table.spec.ack = PS_ACK_DISK; /* this shell does not offer it */
     do_planned(PSD_OK);
     return ps_registry_table(registry, "w")->copies;
-}
-
-static const ps_copies_t *make_logged(uint32_t replicas)
-{
-    return make_some_logged(3, replicas);
 }
 
 static psd_status_t plan_start_lost(const char *name, uint64_t incarnation, const ps_lost_t *lost,
@@ -213,34 +208,4 @@ Test(registry_lost, beside_half_a_copy_want_the_operator)
     do_planned(plan_start_lost("n0", 9, &lost, true));
     cr_assert(ps_registry_table(registry, "w")->rows_lost);
     cr_assert_eq(on(copies, 9)->state, PS_COPY_IN_SYNC);
-}
-
-/* … who does so by a removal. The node of the copy that is left may start again
- * meanwhile, with its log: that is asked, too. */
-Test(registry_lost, behind_a_removal_want_no_operator_again)
-{
-    const ps_copies_t *copies = make_some_logged(1, 2);
-    ps_route_t shards[FIXTURE_SHARDS_MAX];
-    ps_node_t node = fixture_node("n1", 9, 2, shards);
-
-    cr_assert(say(PS_REPORT_DIVERGED, 1, 2));
-    assert_commits("partition 0 of table w is no longer in sync on node n1: it "
-                   "lags");
-    cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
-    do_planned(
-        ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED, true, 1, &command, err));
-    cr_assert(copies->fenced);
-    cr_assert(on(copies, 2)->dropped);
-    node.kept = true;
-    do_planned(ps_registry_plan_node(registry, &node, 2, &command, err));
-    cr_assert_eq(on(copies, 9)->state, PS_COPY_KEPT);
-    cr_assert(on(copies, 9)->dropped);
-    assert_asks(1, 9);
-    assert_partial(9);
-    now_ms += 300;
-    beat(9, 0);
-    beat(3, 0);
-    assert_commits(
-        "partition 0 of table w now has its primary on node n1, empty: its rows are lost");
-    cr_assert_eq(ps_copies_primary(copies)->incarnation, 9);
 }

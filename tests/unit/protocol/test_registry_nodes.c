@@ -174,9 +174,7 @@ Test(registry_nodes, keep_a_node_from_being_removed)
         ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED, false, 1, &command, err),
         PSD_NODE_HELD,
         "node n0 has copies of 1 partitions, the last ones of 1 of them (tables: w); restart it to "
-        "recover what is on its disk; if it is lost, use --force: those 1 start empty, or with "
-        "what "
-        "a copy has that was catching up");
+        "recover what is on its disk; if it is lost, use --force: those 1 start empty");
     cr_assert_eq(ps_registry_last_copies(registry, table, ps_registry_node(registry, "n0")).n, 1);
     cr_assert_eq(ps_registry_last_copies(registry, table, ps_registry_node(registry, "n1")).n, 0);
     assert_refused(ps_registry_plan_node_state(registry, "n9", PS_NODE_UP, true, 1, &command, err),
@@ -235,17 +233,14 @@ Test(registry_nodes, that_are_down_have_nothing_for_sure)
         ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED, false, 1, &command, err),
         PSD_NODE_HELD,
         "node n0 has copies of 2 partitions, the last ones of 1 of them (tables: v); restart it to "
-        "recover what is on its disk; if it is lost, use --force: those 1 start empty, or with "
-        "what "
-        "a copy has that was catching up");
+        "recover what is on its disk; if it is lost, use --force: those 1 start empty");
     cr_assert(ps_registry_node_ends(registry, "n1", 2, now_ms));
     assert_refused(
         ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED, false, 1, &command, err),
         PSD_NODE_HELD,
         "node n0 has copies of 2 partitions; of 2 of them (tables: w, v) no node that is up has "
         "another; restart it to recover what is on its disk; if it is lost, use --force: 1 start "
-        "empty, or with what a copy has that was catching up, and 1 wait for other nodes that are "
-        "down");
+        "empty, and 1 wait for other nodes that are down");
     cr_assert(ps_registry_node_left(registry, "n0", &left));
     cr_expect_eq(left.last.n, 2);
     cr_expect_eq(left.last.n_down, 1);
@@ -421,64 +416,23 @@ Test(registry_nodes, count_what_was_dropped_as_the_last_where_it_is)
     cr_assert_eq(left.last.n, 1);
 }
 
-/* The primary, n0, is removed by force while the only other copy catches up. */
-static const ps_table_t *remove_last_whole(void)
+/* The only node that is left has a copy that was still catching up: it was passed
+ * over as one that has a copy already, and the removal was refused for ever. */
+Test(registry_nodes, that_only_catch_up_take_over_empty_when_the_last_whole_one_is_removed)
 {
     const ps_table_t *table = make_copied("w", 1, 2);
+    const ps_copies_t *copies = table->copies;
 
     cr_assert(say(PS_REPORT_DIVERGED, 1, 2));
     assert_commits("partition 0 of table w is no longer in sync on node n1: it "
                    "lags");
-    cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
-    do_planned(
-        ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED, true, 1, &command, err));
-    cr_assert(table->rows_lost, "what it lacks is lost");
-    cr_assert(table->copies[0].fenced);
-    cr_assert_eq(table->copies[0].at[0].incarnation, 2);
-    return table;
-}
-
-/* It may have had all rows, and the partition started empty. */
-Test(registry_nodes, that_catch_up_take_over_with_what_they_have)
-{
-    const ps_copies_t *copies = remove_last_whole()->copies;
-
-    assert_asks(1, 2);
-    cr_assert(answer(2, 30));
-    assert_commits("partition 0 of table w now has its primary on node n1");
-    cr_assert_not(ps_copies_has_dropped(copies));
-}
-
-/* It was passed over as one that has a copy already, and the removal was refused for
- * ever. */
-Test(registry_nodes, that_only_catch_up_take_over_empty_when_they_have_a_part)
-{
-    const ps_table_t *table = remove_last_whole();
-    const ps_report_t partial = {
-        .kind = PS_REPORT_PARTIAL, .table = 1, .epoch = table->copies[0].epoch};
-
     cr_assert(ps_registry_node_ends(registry, "n2", 3, now_ms));
-    assert_asks(1, 2);
-    cr_assert(ps_registry_fenced(registry, 2, &partial));
-    assert_commits(
-        "partition 0 of table w now has its primary on node n1, empty: its rows are lost");
-    cr_assert_eq(ps_copies_primary(table->copies)->incarnation, 2);
-}
-
-/* A copy on a node that is down is not asked: another one begins at once. */
-Test(registry_nodes, that_are_down_and_catch_up_are_passed_over)
-{
-    const ps_table_t *table = make_copied("w", 1, 2);
-
-    cr_assert(say(PS_REPORT_DIVERGED, 1, 2));
-    assert_commits("partition 0 of table w is no longer in sync on node n1: it "
-                   "lags");
-    cr_assert(ps_registry_node_ends(registry, "n1", 2, now_ms));
     cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
     do_planned(
         ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED, true, 1, &command, err));
     cr_assert(table->rows_lost);
-    cr_assert_eq(ps_copies_primary(table->copies)->incarnation, 3);
+    cr_assert_eq(copies->n, 1);
+    cr_assert_eq(ps_copies_primary(copies)->incarnation, 2);
 }
 
 /* Who joins a job starts where its clocks are: without the copies that may have
