@@ -236,7 +236,9 @@ static bool take_message(actor_t *self)
         return true;
     }
     ps_shard_find_answer(self->port, self->core, self->now_ms, &event);
-    if (self->args->meter != NULL) {
+    /* What is traced begins after it came: the mark may be from before that, and the sum of its
+     * phases would be more than the whole. */
+    if (self->args->meter != NULL && (message.flags & PS_FLAG_TIMES) == 0) {
         event.now_us = self->args->meter->mark_ns / NS_PER_US;
     }
     rc = step(self, &event);
